@@ -182,7 +182,8 @@ namespace dt {
 
 def pointwise(schema: Schema) -> str:
     rows = schema.elementwise
-    parts = [_HEADER + _POINTWISE_INTRO]
+    headers = "".join(f'#include "{declared_in(n)}"\n' for n in sorted({f.file for f in rows}))
+    parts = [_HEADER + _POINTWISE_INTRO.replace("@HEADERS@\n", headers)]
     for f in rows:
         parts.append(_gradient_function(f))
         parts.append(_row(f))
@@ -233,7 +234,7 @@ _POINTWISE_INTRO = """\
 
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
-#include "core/ops/pointwise_logic.gen.h"
+@HEADERS@
 #include "core/runtime/pointwise_ops.h"
 
 namespace dt {

@@ -11,13 +11,16 @@ import ast
 from . import expr
 from .expr import SchemaError
 
-# Functions of one element, with how many arguments they take. kernels/math.h has them; those that gradients use are
+# Functions of one element, with how many arguments they take. kernels/math_elementwise.h has them; those that gradients use are
 # also ops, or overloads of core/ops/formula.h.
 FUNCTIONS = {
     "abs": 1, "sign": 1, "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "square": 1, "conj": 1,
     "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "sqrt": 1, "rsqrt": 1, "pow": 2,
-    "sin": 1, "cos": 1, "tanh": 1, "sigmoid": 1, "logsigmoid": 1, "erf": 1,
-    "maximum": 2, "minimum": 2, "div_trunc": 2, "div_floor": 2, "modulo": 2,
+    "exp2": 1, "log2": 1, "log10": 1, "erf": 1, "sigmoid": 1, "logsigmoid": 1,
+    "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1, "atan": 1, "atan2": 2, "hypot": 2,
+    "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1,
+    "maximum": 2, "minimum": 2, "div_trunc": 2, "div_floor": 2, "modulo": 2, "fmod": 2,
+    "signbit": 1, "copysign": 2, "gcd": 2, "lcm": 2,
     "isinf": 1, "isfinite": 1, "left_shift": 2, "right_shift": 2, "zeros_like": 1,
 }  # fmt: skip
 

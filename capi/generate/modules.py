@@ -186,7 +186,9 @@ def _forward(layer: Layer) -> list[str]:
             f"      if ({given}) {_CPP.print(step)};",
             "    }",
         ]
-    return [*lines, f"    return {_CPP.print(layer.forward)};", "  }"]
+    # A function may be called like an argument, as threshold is.
+    cpp = expr.Cpp(_CPP.variables, {a.name: f"dt::{a.name}" for a in layer.args})
+    return [*lines, f"    return {cpp.print(layer.forward)};", "  }"]
 
 
 def _activation(layer: Layer) -> list[str]:

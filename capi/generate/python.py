@@ -242,7 +242,10 @@ def functional(schema: Schema, f: Function) -> str:
     """torch.nn.functional's form of a function that may write its input."""
     name, twin = safe(f.name), safe(f.name + "_")
     given = ", ".join(safe(a.name) for a in f.args)
-    lines = [f"def {functional_name(f)}({signature(schema, f)}, inplace=False):"]
+    lines = []
+    if any(a.name == f.name for a in f.args):  # as threshold's: inside, the name is the argument
+        name, lines = "_" + name, [f"_{name} = {name}\n\n"]
+    lines += [f"def {functional_name(f)}({signature(schema, f)}, inplace=False):"]
     lines += [f'{INDENT}"""{f.doc}"""']
     return "\n".join([*lines, f"{INDENT}return ({twin} if inplace else {name})({given})"])
 

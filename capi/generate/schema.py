@@ -8,6 +8,7 @@ import re
 import tomllib
 
 from . import dtypes, formula, layers, optimizers, schedules, signature
+from .core_ops import declared_in
 from .model import (
     Argument,
     Call,
@@ -36,6 +37,7 @@ _TABLES = {
     "options",
     "callback",
     "fn",
+    "alias",
     "c",
     "layer",
     "optimizer",
@@ -350,6 +352,32 @@ def _inplace_twin(f: Function) -> Function:
         method_name=f.method_name + "_" if f.method else "",
         python=f.python + "_" if f.python else "",
         operator="i" + f.operator if f.operator else "",
+        core=f.core.replace("(", "_(", 1),
+    )
+
+
+def _parse_alias(schema, names, stem, file, name, target) -> None:
+    """`arccos = "acos"`: another name of a function, and of its in-place twin."""
+    if target not in schema.functions:
+        raise SchemaError(f"there is no function {target}")
+    for suffix in ("", "_"):
+        if f := schema.functions.get(target + suffix):
+            _add(schema.functions, name + suffix, _renamed(f, stem, name + suffix))
+
+
+def _renamed(f: Function, stem: str, name: str) -> Function:
+    arguments = ", ".join("{" + a.name + "}" for a in f.args)
+    return dataclasses.replace(
+        f,
+        name=name,
+        file=stem,
+        doc=f"Another name of `{f.name}`.",
+        method_name=name if f.method else "",
+        python="",
+        operator="",
+        header=f.header or declared_in(f.file),
+        core=f.core or f"{f.name}({arguments})",
+        elementwise=None,
     )
 
 
@@ -394,4 +422,5 @@ _PARSERS = (
     ("optimizer", _parse_optimizer),
     ("schedule", _parse_schedule),
     ("fn", _parse_function),
+    ("alias", _parse_alias),
 )

@@ -584,6 +584,143 @@ typedef struct dt_nn_silu_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_silu_options_init(
     dt_nn_silu_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_hardtanh.
+ * Start from DT_NN_HARDTANH_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_hardtanh_options {
+  int64_t struct_size;
+  double min_val; /**< The lower bound. Default: -1.0. */
+  double max_val; /**< The upper bound. Default: 1. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_hardtanh_options;
+#define DT_NN_HARDTANH_OPTIONS_INIT { (int64_t)sizeof(dt_nn_hardtanh_options), -1.0, 1.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_hardtanh_options_init(
+    dt_nn_hardtanh_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_re_lu6.
+ * Start from DT_NN_RE_LU6_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_re_lu6_options {
+  int64_t struct_size;
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_re_lu6_options;
+#define DT_NN_RE_LU6_OPTIONS_INIT { (int64_t)sizeof(dt_nn_re_lu6_options), 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_re_lu6_options_init(
+    dt_nn_re_lu6_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_hardsigmoid.
+ * Start from DT_NN_HARDSIGMOID_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_hardsigmoid_options {
+  int64_t struct_size;
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_hardsigmoid_options;
+#define DT_NN_HARDSIGMOID_OPTIONS_INIT { (int64_t)sizeof(dt_nn_hardsigmoid_options), 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_hardsigmoid_options_init(
+    dt_nn_hardsigmoid_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_hardswish.
+ * Start from DT_NN_HARDSWISH_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_hardswish_options {
+  int64_t struct_size;
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_hardswish_options;
+#define DT_NN_HARDSWISH_OPTIONS_INIT { (int64_t)sizeof(dt_nn_hardswish_options), 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_hardswish_options_init(
+    dt_nn_hardswish_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_hardshrink.
+ * Start from DT_NN_HARDSHRINK_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_hardshrink_options {
+  int64_t struct_size;
+  double lambd; /**< The size up to which elements become 0. Default: 0.5. */
+} dt_nn_hardshrink_options;
+#define DT_NN_HARDSHRINK_OPTIONS_INIT { (int64_t)sizeof(dt_nn_hardshrink_options), 0.5 }
+DT_MUST_CHECK DT_API dt_status dt_nn_hardshrink_options_init(
+    dt_nn_hardshrink_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_softshrink.
+ * Start from DT_NN_SOFTSHRINK_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_softshrink_options {
+  int64_t struct_size;
+  double lambd; /**< By how much elements come nearer to 0. Default: 0.5. */
+} dt_nn_softshrink_options;
+#define DT_NN_SOFTSHRINK_OPTIONS_INIT { (int64_t)sizeof(dt_nn_softshrink_options), 0.5 }
+DT_MUST_CHECK DT_API dt_status dt_nn_softshrink_options_init(
+    dt_nn_softshrink_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_threshold.
+ * Start from DT_NN_THRESHOLD_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_threshold_options {
+  int64_t struct_size;
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_threshold_options;
+#define DT_NN_THRESHOLD_OPTIONS_INIT { (int64_t)sizeof(dt_nn_threshold_options), 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_threshold_options_init(
+    dt_nn_threshold_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_selu.
+ * Start from DT_NN_SELU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_selu_options {
+  int64_t struct_size;
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_selu_options;
+#define DT_NN_SELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_selu_options), 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_selu_options_init(
+    dt_nn_selu_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_celu.
+ * Start from DT_NN_CELU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_celu_options {
+  int64_t struct_size;
+  double alpha; /**< The value that large negative inputs approach, negated. Default: 1. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_celu_options;
+#define DT_NN_CELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_celu_options), 1.0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_celu_options_init(
+    dt_nn_celu_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_mish.
+ * Start from DT_NN_MISH_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_mish_options {
+  int64_t struct_size;
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_mish_options;
+#define DT_NN_MISH_OPTIONS_INIT { (int64_t)sizeof(dt_nn_mish_options), 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_mish_options_init(
+    dt_nn_mish_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_glu.
+ * Start from DT_NN_GLU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_glu_options {
+  int64_t struct_size;
+  int64_t dim; /**< The dimension that is cut into halves. Default: -1. */
+} dt_nn_glu_options;
+#define DT_NN_GLU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_glu_options), -1 }
+DT_MUST_CHECK DT_API dt_status dt_nn_glu_options_init(
+    dt_nn_glu_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_prelu.
+ * Start from DT_NN_PRELU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_prelu_options {
+  int64_t struct_size;
+  int64_t num_parameters; /**< 1, or the size of dimension 1: how many slopes there are. Default: 1. */
+  double init; /**< What the slopes begin with. Default: 0.25. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_prelu_options;
+#define DT_NN_PRELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_prelu_options), 1, 0.25, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_prelu_options_init(
+    dt_nn_prelu_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_mse_loss.
  * Start from DT_NN_MSE_LOSS_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_mse_loss_options {
@@ -1078,6 +1215,94 @@ DT_MUST_CHECK DT_API dt_status dt_nn_log_sigmoid(dt_module **out) DT_NOEXCEPT;
 /** The hyperbolic tangent.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_tanh(dt_module **out) DT_NOEXCEPT;
+
+/** Limits each element to [min_val, max_val].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_hardtanh(
+    const dt_nn_hardtanh_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Limits each element to [0, 6].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_re_lu6(
+    const dt_nn_re_lu6_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_hardsigmoid(
+    const dt_nn_hardsigmoid_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input * hardsigmoid(input).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_hardswish(
+    const dt_nn_hardswish_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input where |input| > lambd, 0 elsewhere.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_hardshrink(
+    const dt_nn_hardshrink_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input moved towards 0 by lambd; 0 where |input| <= lambd.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_softshrink(
+    const dt_nn_softshrink_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input - tanh(input).
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_tanhshrink(dt_module **out) DT_NOEXCEPT;
+
+/** input where it is above the threshold, value elsewhere.
+ * @param threshold Elements up to this are replaced.
+ * @param value What they become.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_threshold(
+    double threshold, double value, const dt_nn_threshold_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** input / (1 + |input|).
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_softsign(dt_module **out) DT_NOEXCEPT;
+
+/** A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_selu(
+    const dt_nn_selu_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_celu(
+    const dt_nn_celu_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input * tanh(softplus(input)).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_mish(
+    const dt_nn_mish_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The first half of the input times the sigmoid of the second.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_glu(
+    const dt_nn_glu_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input where it is positive, weight * input elsewhere.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_prelu(
+    const dt_nn_prelu_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** softmax of -input.
+ * @param dim The dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_softmin(int64_t dim, dt_module **out) DT_NOEXCEPT;
 
 /** exp(input) / sum(exp(input)) along a dimension.
  * @param dim The dimension.
@@ -3118,6 +3343,142 @@ DT_MUST_CHECK DT_API dt_status dt_maximum(
 DT_MUST_CHECK DT_API dt_status dt_minimum(
     dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
+/* ---- pointwise_activation */
+
+/** Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
+ * @param input The input tensor.
+ * @param min_val The lower bound. PyTorch's default: -1.0.
+ * @param max_val The upper bound. PyTorch's default: 1.0.
+ * @throws ValueError: min_val is above max_val.
+ * @throws RuntimeError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_hardtanh(
+    dt_tensor *input, double min_val, double max_val, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `hardtanh`.
+ * @param input The tensor that is written. Written.
+ * @param min_val The lower bound. PyTorch's default: -1.0.
+ * @param max_val The upper bound. PyTorch's default: 1.0.
+ * @throws ValueError: min_val is above max_val.
+ * @throws RuntimeError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_hardtanh_(
+    dt_tensor *input, double min_val, double max_val) DT_NOEXCEPT;
+
+/** hardtanh between 0 and 6.
+ * @param input The input tensor.
+ * @throws RuntimeError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_relu6(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `relu6`.
+ * @param input The tensor that is written. Written.
+ * @throws RuntimeError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_relu6_(dt_tensor *input) DT_NOEXCEPT;
+
+/** min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_hardsigmoid(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `hardsigmoid`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_hardsigmoid_(dt_tensor *input) DT_NOEXCEPT;
+
+/** input * hardsigmoid(input).
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_hardswish(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `hardswish`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_hardswish_(dt_tensor *input) DT_NOEXCEPT;
+
+/** input where |input| > lambd, 0 elsewhere.
+ * @param input The input tensor.
+ * @param lambd The size up to which elements become 0. PyTorch's default: 0.5. */
+DT_MUST_CHECK DT_API dt_status dt_hardshrink(
+    dt_tensor *input, dt_scalar_kind lambd_kind, int64_t lambd_i, double lambd_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** input moved towards 0 by lambd; 0 where |input| <= lambd.
+ * @param input The input tensor.
+ * @param lambd By how much elements come nearer to 0. PyTorch's default: 0.5.
+ * @throws RuntimeError: lambd is negative. */
+DT_MUST_CHECK DT_API dt_status dt_softshrink(
+    dt_tensor *input, double lambd, dt_tensor **out) DT_NOEXCEPT;
+
+/** input - tanh(input).
+ * @param input The input tensor.
+ * @throws RuntimeError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_tanhshrink(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** input where it is above the threshold, value elsewhere.
+ * @param input The input tensor.
+ * @param threshold Elements up to this are replaced.
+ * @param value What they become.
+ * @throws NotImplementedError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_threshold(
+    dt_tensor *input, dt_scalar_kind threshold_kind, int64_t threshold_i, double threshold_f,
+    dt_scalar_kind value_kind, int64_t value_i, double value_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `threshold`.
+ * @param input The tensor that is written. Written.
+ * @param threshold Elements up to this are replaced.
+ * @param value What they become.
+ * @throws NotImplementedError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_threshold_(
+    dt_tensor *input, dt_scalar_kind threshold_kind, int64_t threshold_i, double threshold_f,
+    dt_scalar_kind value_kind, int64_t value_i, double value_f) DT_NOEXCEPT;
+
+/** input / (1 + |input|).
+ * @param input The input tensor.
+ * @throws NotImplementedError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_softsign(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_selu(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `selu`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_selu_(dt_tensor *input) DT_NOEXCEPT;
+
+/** input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+ * @param input The input tensor.
+ * @param alpha The value that large negative inputs approach, negated. PyTorch's default: 1.0.
+ * @throws RuntimeError: alpha is 0. */
+DT_MUST_CHECK DT_API dt_status dt_celu(dt_tensor *input, double alpha, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `celu`.
+ * @param input The tensor that is written. Written.
+ * @param alpha The value that large negative inputs approach, negated. PyTorch's default: 1.0.
+ * @throws RuntimeError: alpha is 0. */
+DT_MUST_CHECK DT_API dt_status dt_celu_(dt_tensor *input, double alpha) DT_NOEXCEPT;
+
+/** input * tanh(softplus(input)).
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_mish(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `mish`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_mish_(dt_tensor *input) DT_NOEXCEPT;
+
+/** The first half of the input times the sigmoid of the second.
+ * @param input The input tensor.
+ * @param dim The dimension that is cut into halves. PyTorch's default: -1.
+ * @throws RuntimeError: the dimension has an odd size. */
+DT_MUST_CHECK DT_API dt_status dt_glu(dt_tensor *input, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
+
+/** input where it is positive, weight * input elsewhere.
+ * @param input The input tensor.
+ * @param weight The slope of negative elements: one number, or one for each index of dimension 1.
+ * @throws RuntimeError: dtypes differ, or the weight does not fit. */
+DT_MUST_CHECK DT_API dt_status dt_prelu(
+    dt_tensor *input, dt_tensor *weight, dt_tensor **out) DT_NOEXCEPT;
+
+/** softmax of -input.
+ * @param input The input tensor.
+ * @param dim The dimension that adds up to 1.
+ * @param dtype The dtype to convert to first. PyTorch's default: absent. */
+DT_MUST_CHECK DT_API dt_status dt_softmin(
+    dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
+
 /* ---- pointwise_logic */
 
 /** Where input == other.
@@ -3379,6 +3740,422 @@ DT_MUST_CHECK DT_API dt_status dt_masked_fill(
 DT_MUST_CHECK DT_API dt_status dt_masked_fill_(
     dt_tensor *input, dt_tensor *mask, dt_tensor *value, dt_scalar_kind value_kind, int64_t value_i,
     double value_f) DT_NOEXCEPT;
+
+/* ---- pointwise_math */
+
+/** Tangent of each element.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tan(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `tan`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_tan_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Inverse sine of each element; NaN outside of [-1, 1].
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_asin(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `asin`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_asin_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Inverse cosine of each element; NaN outside of [-1, 1].
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_acos(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `acos`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_acos_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Inverse tangent of each element.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_atan(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `atan`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_atan_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Hyperbolic sine of each element.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_sinh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `sinh`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_sinh_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Hyperbolic cosine of each element.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_cosh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `cosh`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_cosh_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Inverse hyperbolic sine of each element.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_asinh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `asinh`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_asinh_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Inverse hyperbolic cosine of each element; NaN below 1.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_acosh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `acosh`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_acosh_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_atanh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `atanh`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_atanh_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Angle of the point (other, input), in [-pi, pi].
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_atan2(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `atan2`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_atan2_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
+
+/** sqrt(input^2 + other^2), without overflow.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_hypot(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `hypot`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_hypot_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
+
+/** sin(pi input) / (pi input), and 1 at 0.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_sinc(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `sinc`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_sinc_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Degrees in radians.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_deg2rad(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `deg2rad`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_deg2rad_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Radians in degrees.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_rad2deg(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `rad2deg`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_rad2deg_(dt_tensor *input) DT_NOEXCEPT;
+
+/** exp(input) - 1, accurate near 0.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_expm1(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `expm1`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_expm1_(dt_tensor *input) DT_NOEXCEPT;
+
+/** 2 to the power of each element.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_exp2(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `exp2`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_exp2_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Logarithm to the base 2.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_log2(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `log2`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_log2_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Logarithm to the base 10.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_log10(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `log10`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_log10_(dt_tensor *input) DT_NOEXCEPT;
+
+/** log(input / (1 - input)), the inverse of sigmoid.
+ * @param input The input tensor.
+ * @param eps If given, the input is limited to [eps, 1 - eps]. PyTorch's default: absent. */
+DT_MUST_CHECK DT_API dt_status dt_logit(
+    dt_tensor *input, const double *eps, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `logit`.
+ * @param input The tensor that is written. Written.
+ * @param eps If given, the input is limited to [eps, 1 - eps]. PyTorch's default: absent. */
+DT_MUST_CHECK DT_API dt_status dt_logit_(dt_tensor *input, const double *eps) DT_NOEXCEPT;
+
+/** input * log(other), and 0 where input is 0.
+ * @param input A tensor or a number; one of the two operands is a tensor.
+ * @param other A tensor or a number. */
+DT_MUST_CHECK DT_API dt_status dt_xlogy(
+    dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double input_f, dt_tensor *other,
+    dt_scalar_kind other_kind, int64_t other_i, double other_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `xlogy`.
+ * @param input The tensor that is written. Written.
+ * @param other A tensor or a number. */
+DT_MUST_CHECK DT_API dt_status dt_xlogy_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** log(exp(input) + exp(other)), without overflow.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_logaddexp(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** log2(2^input + 2^other), without overflow.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_logaddexp2(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** pow in float64.
+ * @param input The base: a tensor or a number; one of the two operands is a tensor.
+ * @param exponent The exponent: a tensor or a number. */
+DT_MUST_CHECK DT_API dt_status dt_float_power(
+    dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double input_f,
+    dt_tensor *exponent, dt_scalar_kind exponent_kind, int64_t exponent_i, double exponent_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `float_power`.
+ * @param input The float64 tensor that is written. Written.
+ * @param exponent The exponent: a tensor or a number.
+ * @throws RuntimeError: the tensor is not float64. */
+DT_MUST_CHECK DT_API dt_status dt_float_power_(
+    dt_tensor *input, dt_tensor *exponent, dt_scalar_kind exponent_kind, int64_t exponent_i,
+    double exponent_f) DT_NOEXCEPT;
+
+/** input * 2^other.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_ldexp(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `ldexp`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_ldexp_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
+
+/** The part behind the point, with the sign of the element.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_frac(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `frac`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_frac_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Rounded to so many decimals; halves go to the even neighbour.
+ * @param input The input tensor.
+ * @param decimals How many digits are kept behind the point; negative ones are set to 0 before it.
+ * @throws NotImplementedError: the input is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_round_decimals(
+    dt_tensor *input, int64_t decimals, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `round_decimals`.
+ * @param input The tensor that is written. Written.
+ * @param decimals How many digits are kept behind the point; negative ones are set to 0 before it.
+ * @throws NotImplementedError: the input is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_round_decimals_(dt_tensor *input, int64_t decimals) DT_NOEXCEPT;
+
+/** The tensor itself.
+ * @param input The input tensor.
+ * @throws RuntimeError: the input is bool. */
+DT_MUST_CHECK DT_API dt_status dt_positive(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Where the sign is minus, that of -0 too.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_signbit(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The size of input with the sign of other.
+ * @param input The input tensor.
+ * @param other Whose sign is taken: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_copysign(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `copysign`.
+ * @param input The tensor that is written. Written.
+ * @param other Whose sign is taken: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_copysign_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** input - other * trunc(input / other): C's remainder; the sign is the input's.
+ * @param input The input tensor.
+ * @param other The divisor: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: an integer is divided by 0. */
+DT_MUST_CHECK DT_API dt_status dt_fmod(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `fmod`.
+ * @param input The tensor that is written. Written.
+ * @param other The divisor: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: an integer is divided by 0. */
+DT_MUST_CHECK DT_API dt_status dt_fmod_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** Greatest common divisor of integers.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_MUST_CHECK DT_API dt_status dt_gcd(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `gcd`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand; it broadcasts with the first.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_MUST_CHECK DT_API dt_status dt_gcd_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
+
+/** Least common multiple of integers.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_MUST_CHECK DT_API dt_status dt_lcm(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `lcm`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand; it broadcasts with the first.
+ * @throws NotImplementedError: an operand is floating-point, or both are bool. */
+DT_MUST_CHECK DT_API dt_status dt_lcm_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
+
+/** 0 for negative elements, 1 for positive ones, and values where they are 0.
+ * @param input The input tensor.
+ * @param values The values at 0.
+ * @throws RuntimeError: dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_heaviside(
+    dt_tensor *input, dt_tensor *values, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `heaviside`.
+ * @param input The tensor that is written. Written.
+ * @param values The values at 0.
+ * @throws RuntimeError: dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_heaviside_(dt_tensor *input, dt_tensor *values) DT_NOEXCEPT;
+
+/** The larger of two elements; the other one if one is NaN.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_fmax(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** The smaller of two elements; the other one if one is NaN.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_fmin(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** The input with finite numbers in the place of NaN and infinities.
+ * @param input The input tensor.
+ * @param nan What NaN becomes; absent means 0. PyTorch's default: absent.
+ * @param posinf What infinity becomes; absent means the dtype's largest number. PyTorch's default:
+ *   absent.
+ * @param neginf What -infinity becomes; absent means the dtype's lowest number. PyTorch's default:
+ *   absent. */
+DT_MUST_CHECK DT_API dt_status dt_nan_to_num(
+    dt_tensor *input, const double *nan, const double *posinf, const double *neginf,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `nan_to_num`.
+ * @param input The tensor that is written. Written.
+ * @param nan What NaN becomes; absent means 0. PyTorch's default: absent.
+ * @param posinf What infinity becomes; absent means the dtype's largest number. PyTorch's default:
+ *   absent.
+ * @param neginf What -infinity becomes; absent means the dtype's lowest number. PyTorch's default:
+ *   absent. */
+DT_MUST_CHECK DT_API dt_status dt_nan_to_num_(
+    dt_tensor *input, const double *nan, const double *posinf, const double *neginf) DT_NOEXCEPT;
+
+/** Where elements are infinity.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_isposinf(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Where elements are -infinity.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_isneginf(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Where elements have no imaginary part: everywhere.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_isreal(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** input + weight * (end - input).
+ * @param input What weight 0 gives.
+ * @param end What weight 1 gives.
+ * @param weight A tensor that broadcasts with the others, or a number.
+ * @throws RuntimeError: dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_lerp(
+    dt_tensor *input, dt_tensor *end, dt_tensor *weight, dt_scalar_kind weight_kind,
+    int64_t weight_i, double weight_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `lerp`.
+ * @param input The tensor that is written. Written.
+ * @param end What weight 1 gives.
+ * @param weight A tensor that broadcasts with the others, or a number.
+ * @throws RuntimeError: dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_lerp_(
+    dt_tensor *input, dt_tensor *end, dt_tensor *weight, dt_scalar_kind weight_kind,
+    int64_t weight_i, double weight_f) DT_NOEXCEPT;
+
+/** input + value * tensor1 * tensor2.
+ * @param input What is added to.
+ * @param tensor1 The first operand.
+ * @param tensor2 The second operand.
+ * @param value Factor of the product. PyTorch's default: 1. */
+DT_MUST_CHECK DT_API dt_status dt_addcmul(
+    dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `addcmul`.
+ * @param input The tensor that is written. Written.
+ * @param tensor1 The first operand.
+ * @param tensor2 The second operand.
+ * @param value Factor of the product. PyTorch's default: 1. */
+DT_MUST_CHECK DT_API dt_status dt_addcmul_(
+    dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f) DT_NOEXCEPT;
+
+/** input + value * tensor1 / tensor2.
+ * @param input What is added to.
+ * @param tensor1 The first operand.
+ * @param tensor2 The second operand.
+ * @param value Factor of the quotient. PyTorch's default: 1.
+ * @throws RuntimeError: both tensors that are divided hold integers. */
+DT_MUST_CHECK DT_API dt_status dt_addcdiv(
+    dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `addcdiv`.
+ * @param input The tensor that is written. Written.
+ * @param tensor1 The first operand.
+ * @param tensor2 The second operand.
+ * @param value Factor of the quotient. PyTorch's default: 1.
+ * @throws RuntimeError: both tensors that are divided hold integers. */
+DT_MUST_CHECK DT_API dt_status dt_addcdiv_(
+    dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f) DT_NOEXCEPT;
 
 /* ---- random */
 
@@ -4255,6 +5032,244 @@ DT_MUST_CHECK DT_API dt_status dt_repeat(
  * @throws RuntimeError: a dimension appears twice. */
 DT_MUST_CHECK DT_API dt_status dt_flip(
     dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
+
+/* ---- pointwise_math */
+
+/** Another name of `abs`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_absolute(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `abs_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_absolute_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `neg`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_negative(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `neg_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_negative_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `sign`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_sgn(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `sign_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_sgn_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `trunc`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_fix(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `trunc_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_fix_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `asin`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_arcsin(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `asin_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_arcsin_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `acos`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_arccos(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `acos_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_arccos_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `atan`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_arctan(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `atan_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_arctan_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `atan2`.
+ * @param input The input tensor.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_arctan2(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `atan2_`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand; it broadcasts with the first. */
+DT_MUST_CHECK DT_API dt_status dt_arctan2_(dt_tensor *input, dt_tensor *other) DT_NOEXCEPT;
+
+/** Another name of `asinh`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_arcsinh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `asinh_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_arcsinh_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `acosh`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_arccosh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `acosh_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_arccosh_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `atanh`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_arctanh(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `atanh_`.
+ * @param input The tensor that is written. Written. */
+DT_MUST_CHECK DT_API dt_status dt_arctanh_(dt_tensor *input) DT_NOEXCEPT;
+
+/** Another name of `sub`.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @param alpha Factor of the second operand. PyTorch's default: 1. */
+DT_MUST_CHECK DT_API dt_status dt_subtract(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `sub_`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @param alpha Factor of the second operand. PyTorch's default: 1. */
+DT_MUST_CHECK DT_API dt_status dt_subtract_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
+
+/** Another name of `mul`.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_multiply(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `mul_`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_multiply_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** Another name of `div`.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @param rounding_mode Absent for true division; trunc (towards 0) or floor for integer quotients.
+ *   PyTorch's default: absent.
+ * @throws RuntimeError: rounding_mode is unknown, or an integer is divided by 0. */
+DT_MUST_CHECK DT_API dt_status dt_divide(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_rounding_mode rounding_mode, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `div_`.
+ * @param input The tensor that is written. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @param rounding_mode Absent for true division; trunc (towards 0) or floor for integer quotients.
+ *   PyTorch's default: absent.
+ * @throws RuntimeError: the result's dtype cannot be stored in the tensor, or an integer is divided
+ *   by 0. */
+DT_MUST_CHECK DT_API dt_status dt_divide_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_rounding_mode rounding_mode) DT_NOEXCEPT;
+
+/** Another name of `clamp`.
+ * @param input The input tensor.
+ * @param min Lower bound: a tensor, a number or absent. PyTorch's default: absent.
+ * @param max Upper bound: a tensor, a number or absent. PyTorch's default: absent.
+ * @throws RuntimeError: both bounds are absent. */
+DT_MUST_CHECK DT_API dt_status dt_clip(
+    dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i, double min_f,
+    dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `clamp_`.
+ * @param input The tensor that is written. Written.
+ * @param min Lower bound: a tensor, a number or absent. PyTorch's default: absent.
+ * @param max Upper bound: a tensor, a number or absent. PyTorch's default: absent.
+ * @throws RuntimeError: both bounds are absent. */
+DT_MUST_CHECK DT_API dt_status dt_clip_(
+    dt_tensor *input, dt_tensor *min, dt_scalar_kind min_kind, int64_t min_i, double min_f,
+    dt_tensor *max, dt_scalar_kind max_kind, int64_t max_i, double max_f) DT_NOEXCEPT;
+
+/** Another name of `gt`.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_greater(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `gt_`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_MUST_CHECK DT_API dt_status dt_greater_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** Another name of `ge`.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_greater_equal(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `ge_`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_MUST_CHECK DT_API dt_status dt_greater_equal_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** Another name of `lt`.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_less(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `lt_`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_MUST_CHECK DT_API dt_status dt_less_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** Another name of `le`.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_less_equal(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `le_`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_MUST_CHECK DT_API dt_status dt_less_equal_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
+
+/** Another name of `ne`.
+ * @param input The input tensor.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number. */
+DT_MUST_CHECK DT_API dt_status dt_not_equal(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i, double other_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `ne_`.
+ * @param input The tensor that is written, with ones and zeros of its dtype. Written.
+ * @param other The second operand: a tensor that broadcasts with the first, or a number.
+ * @throws RuntimeError: the operands broadcast to another shape. */
+DT_MUST_CHECK DT_API dt_status dt_not_equal_(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
+    double other_f) DT_NOEXCEPT;
 
 #ifdef __cplusplus
 }

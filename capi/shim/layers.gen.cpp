@@ -220,6 +220,143 @@ dt_status dt_nn_tanh(dt_module **out) noexcept {
   });
 }
 
+dt_status dt_nn_hardtanh(const dt_nn_hardtanh_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_hardtanh", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_hardtanh(options_));
+  });
+}
+
+dt_status dt_nn_re_lu6(const dt_nn_re_lu6_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_re_lu6", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_re_lu6(options_));
+  });
+}
+
+dt_status dt_nn_hardsigmoid(const dt_nn_hardsigmoid_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_hardsigmoid", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_hardsigmoid(options_));
+  });
+}
+
+dt_status dt_nn_hardswish(const dt_nn_hardswish_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_hardswish", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_hardswish(options_));
+  });
+}
+
+dt_status dt_nn_hardshrink(const dt_nn_hardshrink_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_hardshrink", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_hardshrink(options_));
+  });
+}
+
+dt_status dt_nn_softshrink(const dt_nn_softshrink_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_softshrink", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_softshrink(options_));
+  });
+}
+
+dt_status dt_nn_tanhshrink(dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_tanhshrink", [&] {
+    need(out, "out");
+    put(out, dt::nn_tanhshrink());
+  });
+}
+
+dt_status dt_nn_threshold(
+    double threshold, double value, const dt_nn_threshold_options *options,
+    dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_threshold", [&] {
+    const auto threshold_ = threshold;
+    const auto value_ = value;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_threshold(threshold_, value_, options_));
+  });
+}
+
+dt_status dt_nn_softsign(dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_softsign", [&] {
+    need(out, "out");
+    put(out, dt::nn_softsign());
+  });
+}
+
+dt_status dt_nn_selu(const dt_nn_selu_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_selu", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_selu(options_));
+  });
+}
+
+dt_status dt_nn_celu(const dt_nn_celu_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_celu", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_celu(options_));
+  });
+}
+
+dt_status dt_nn_mish(const dt_nn_mish_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_mish", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_mish(options_));
+  });
+}
+
+dt_status dt_nn_glu(const dt_nn_glu_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_glu", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_glu(options_));
+  });
+}
+
+dt_status dt_nn_prelu(const dt_nn_prelu_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_prelu", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_prelu(options_));
+  });
+}
+
+dt_status dt_nn_softmin(int64_t dim, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_softmin", [&] {
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::nn_softmin(dim_));
+  });
+}
+
 dt_status dt_nn_softmax(int64_t dim, dt_module **out) noexcept {
   clear_all(out);
   return guard("nn_softmax", [&] {

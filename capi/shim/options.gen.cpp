@@ -95,6 +95,66 @@ dt_status dt_nn_silu_options_init(dt_nn_silu_options* options, int64_t struct_si
   return guard("nn_silu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_hardtanh_options_init(dt_nn_hardtanh_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_hardtanh_options initial = DT_NN_HARDTANH_OPTIONS_INIT;
+  return guard("nn_hardtanh_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_re_lu6_options_init(dt_nn_re_lu6_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_re_lu6_options initial = DT_NN_RE_LU6_OPTIONS_INIT;
+  return guard("nn_re_lu6_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_hardsigmoid_options_init(dt_nn_hardsigmoid_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_hardsigmoid_options initial = DT_NN_HARDSIGMOID_OPTIONS_INIT;
+  return guard("nn_hardsigmoid_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_hardswish_options_init(dt_nn_hardswish_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_hardswish_options initial = DT_NN_HARDSWISH_OPTIONS_INIT;
+  return guard("nn_hardswish_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_hardshrink_options_init(dt_nn_hardshrink_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_hardshrink_options initial = DT_NN_HARDSHRINK_OPTIONS_INIT;
+  return guard("nn_hardshrink_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_softshrink_options_init(dt_nn_softshrink_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_softshrink_options initial = DT_NN_SOFTSHRINK_OPTIONS_INIT;
+  return guard("nn_softshrink_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_threshold_options_init(dt_nn_threshold_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_threshold_options initial = DT_NN_THRESHOLD_OPTIONS_INIT;
+  return guard("nn_threshold_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_selu_options_init(dt_nn_selu_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_selu_options initial = DT_NN_SELU_OPTIONS_INIT;
+  return guard("nn_selu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_celu_options_init(dt_nn_celu_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_celu_options initial = DT_NN_CELU_OPTIONS_INIT;
+  return guard("nn_celu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_mish_options_init(dt_nn_mish_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_mish_options initial = DT_NN_MISH_OPTIONS_INIT;
+  return guard("nn_mish_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_glu_options_init(dt_nn_glu_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_glu_options initial = DT_NN_GLU_OPTIONS_INIT;
+  return guard("nn_glu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_prelu_options_init(dt_nn_prelu_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_prelu_options initial = DT_NN_PRELU_OPTIONS_INIT;
+  return guard("nn_prelu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_mse_loss_options_init(dt_nn_mse_loss_options* options, int64_t struct_size) noexcept {
   static const dt_nn_mse_loss_options initial = DT_NN_MSE_LOSS_OPTIONS_INIT;
   return guard("nn_mse_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });

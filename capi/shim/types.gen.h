@@ -383,6 +383,171 @@ inline NnSiluOptions read(const dt_nn_silu_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_nn_hardtanh_options) == 32);
+static_assert(offsetof(dt_nn_hardtanh_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_hardtanh_options, min_val) == 8);
+static_assert(offsetof(dt_nn_hardtanh_options, max_val) == 16);
+static_assert(offsetof(dt_nn_hardtanh_options, inplace) == 24);
+static_assert(offsetof(dt_nn_hardtanh_options, reserved1) == 28);
+inline NnHardtanhOptions read(const dt_nn_hardtanh_options* given, const char* name) {
+  dt_nn_hardtanh_options c = DT_NN_HARDTANH_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnHardtanhOptions o;
+  o.min_val = c.min_val;
+  o.max_val = c.max_val;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_re_lu6_options) == 16);
+static_assert(offsetof(dt_nn_re_lu6_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_re_lu6_options, inplace) == 8);
+static_assert(offsetof(dt_nn_re_lu6_options, reserved1) == 12);
+inline NnReLu6Options read(const dt_nn_re_lu6_options* given, const char* name) {
+  dt_nn_re_lu6_options c = DT_NN_RE_LU6_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnReLu6Options o;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_hardsigmoid_options) == 16);
+static_assert(offsetof(dt_nn_hardsigmoid_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_hardsigmoid_options, inplace) == 8);
+static_assert(offsetof(dt_nn_hardsigmoid_options, reserved1) == 12);
+inline NnHardsigmoidOptions read(const dt_nn_hardsigmoid_options* given, const char* name) {
+  dt_nn_hardsigmoid_options c = DT_NN_HARDSIGMOID_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnHardsigmoidOptions o;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_hardswish_options) == 16);
+static_assert(offsetof(dt_nn_hardswish_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_hardswish_options, inplace) == 8);
+static_assert(offsetof(dt_nn_hardswish_options, reserved1) == 12);
+inline NnHardswishOptions read(const dt_nn_hardswish_options* given, const char* name) {
+  dt_nn_hardswish_options c = DT_NN_HARDSWISH_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnHardswishOptions o;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_hardshrink_options) == 16);
+static_assert(offsetof(dt_nn_hardshrink_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_hardshrink_options, lambd) == 8);
+inline NnHardshrinkOptions read(const dt_nn_hardshrink_options* given, const char* name) {
+  dt_nn_hardshrink_options c = DT_NN_HARDSHRINK_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnHardshrinkOptions o;
+  o.lambd = c.lambd;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_softshrink_options) == 16);
+static_assert(offsetof(dt_nn_softshrink_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_softshrink_options, lambd) == 8);
+inline NnSoftshrinkOptions read(const dt_nn_softshrink_options* given, const char* name) {
+  dt_nn_softshrink_options c = DT_NN_SOFTSHRINK_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnSoftshrinkOptions o;
+  o.lambd = c.lambd;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_threshold_options) == 16);
+static_assert(offsetof(dt_nn_threshold_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_threshold_options, inplace) == 8);
+static_assert(offsetof(dt_nn_threshold_options, reserved1) == 12);
+inline NnThresholdOptions read(const dt_nn_threshold_options* given, const char* name) {
+  dt_nn_threshold_options c = DT_NN_THRESHOLD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnThresholdOptions o;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_selu_options) == 16);
+static_assert(offsetof(dt_nn_selu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_selu_options, inplace) == 8);
+static_assert(offsetof(dt_nn_selu_options, reserved1) == 12);
+inline NnSeluOptions read(const dt_nn_selu_options* given, const char* name) {
+  dt_nn_selu_options c = DT_NN_SELU_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnSeluOptions o;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_celu_options) == 24);
+static_assert(offsetof(dt_nn_celu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_celu_options, alpha) == 8);
+static_assert(offsetof(dt_nn_celu_options, inplace) == 16);
+static_assert(offsetof(dt_nn_celu_options, reserved1) == 20);
+inline NnCeluOptions read(const dt_nn_celu_options* given, const char* name) {
+  dt_nn_celu_options c = DT_NN_CELU_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnCeluOptions o;
+  o.alpha = c.alpha;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_mish_options) == 16);
+static_assert(offsetof(dt_nn_mish_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_mish_options, inplace) == 8);
+static_assert(offsetof(dt_nn_mish_options, reserved1) == 12);
+inline NnMishOptions read(const dt_nn_mish_options* given, const char* name) {
+  dt_nn_mish_options c = DT_NN_MISH_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMishOptions o;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_glu_options) == 16);
+static_assert(offsetof(dt_nn_glu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_glu_options, dim) == 8);
+inline NnGluOptions read(const dt_nn_glu_options* given, const char* name) {
+  dt_nn_glu_options c = DT_NN_GLU_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnGluOptions o;
+  o.dim = c.dim;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_prelu_options) == 48);
+static_assert(offsetof(dt_nn_prelu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_prelu_options, num_parameters) == 8);
+static_assert(offsetof(dt_nn_prelu_options, init) == 16);
+static_assert(offsetof(dt_nn_prelu_options, device_type) == 24);
+static_assert(offsetof(dt_nn_prelu_options, reserved1) == 28);
+static_assert(offsetof(dt_nn_prelu_options, device_index) == 32);
+static_assert(offsetof(dt_nn_prelu_options, dtype) == 40);
+static_assert(offsetof(dt_nn_prelu_options, reserved2) == 44);
+inline NnPreluOptions read(const dt_nn_prelu_options* given, const char* name) {
+  dt_nn_prelu_options c = DT_NN_PRELU_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnPreluOptions o;
+  o.num_parameters = c.num_parameters;
+  o.init = c.init;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
 static_assert(sizeof(dt_nn_mse_loss_options) == 16);
 static_assert(offsetof(dt_nn_mse_loss_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_mse_loss_options, reduction) == 8);

@@ -541,6 +541,260 @@ class Tanh final : public Module {
   Activation activation() const override { return Activation::kTanh; }
 };
 
+class Hardtanh final : public Module {
+ public:
+  explicit Hardtanh(const NnHardtanhOptions& options)
+      : Module("Hardtanh"),
+        min_val(options.min_val),
+        max_val(options.max_val),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return inplace ? hardtanh_(input, min_val, max_val) : hardtanh(input, min_val, max_val);
+  }
+
+ private:
+  double min_val;
+  double max_val;
+  bool inplace;
+};
+
+class ReLU6 final : public Module {
+ public:
+  explicit ReLU6(const NnReLu6Options& options)
+      : Module("ReLU6"),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return inplace ? relu6_(input) : relu6(input);
+  }
+
+ private:
+  bool inplace;
+};
+
+class Hardsigmoid final : public Module {
+ public:
+  explicit Hardsigmoid(const NnHardsigmoidOptions& options)
+      : Module("Hardsigmoid"),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return inplace ? hardsigmoid_(input) : hardsigmoid(input);
+  }
+
+ private:
+  bool inplace;
+};
+
+class Hardswish final : public Module {
+ public:
+  explicit Hardswish(const NnHardswishOptions& options)
+      : Module("Hardswish"),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return inplace ? hardswish_(input) : hardswish(input);
+  }
+
+ private:
+  bool inplace;
+};
+
+class Hardshrink final : public Module {
+ public:
+  explicit Hardshrink(const NnHardshrinkOptions& options)
+      : Module("Hardshrink"),
+        lambd(options.lambd) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return hardshrink(input, lambd);
+  }
+
+ private:
+  double lambd;
+};
+
+class Softshrink final : public Module {
+ public:
+  explicit Softshrink(const NnSoftshrinkOptions& options)
+      : Module("Softshrink"),
+        lambd(options.lambd) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return softshrink(input, lambd);
+  }
+
+ private:
+  double lambd;
+};
+
+class Tanhshrink final : public Module {
+ public:
+  Tanhshrink()
+      : Module("Tanhshrink") {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return tanhshrink(input);
+  }
+};
+
+class Threshold final : public Module {
+ public:
+  Threshold(double threshold, double value, const NnThresholdOptions& options)
+      : Module("Threshold"),
+        threshold(threshold),
+        value(value),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return inplace ? threshold_(input, threshold, value) : dt::threshold(input, threshold, value);
+  }
+
+ private:
+  double threshold;
+  double value;
+  bool inplace;
+};
+
+class Softsign final : public Module {
+ public:
+  Softsign()
+      : Module("Softsign") {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return softsign(input);
+  }
+};
+
+class SELU final : public Module {
+ public:
+  explicit SELU(const NnSeluOptions& options)
+      : Module("SELU"),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return inplace ? selu_(input) : selu(input);
+  }
+
+ private:
+  bool inplace;
+};
+
+class CELU final : public Module {
+ public:
+  explicit CELU(const NnCeluOptions& options)
+      : Module("CELU"),
+        alpha(options.alpha),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return inplace ? celu_(input, alpha) : celu(input, alpha);
+  }
+
+ private:
+  double alpha;
+  bool inplace;
+};
+
+class Mish final : public Module {
+ public:
+  explicit Mish(const NnMishOptions& options)
+      : Module("Mish"),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return inplace ? mish_(input) : mish(input);
+  }
+
+ private:
+  bool inplace;
+};
+
+class GLU final : public Module {
+ public:
+  explicit GLU(const NnGluOptions& options)
+      : Module("GLU"),
+        dim(options.dim) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return glu(input, dim);
+  }
+
+ private:
+  int64_t dim;
+};
+
+class PReLU final : public Module {
+ public:
+  explicit PReLU(const NnPreluOptions& options)
+      : Module("PReLU"),
+        init(options.init) {
+    const auto& num_parameters = options.num_parameters;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    register_parameter("weight", empty({num_parameters}, dtype, device));
+    initialize();
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    const Tensor& weight = state(0);
+    return prelu(input, weight);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    fill_(weight, init);
+  }
+
+  double init;
+};
+
+class Softmin final : public Module {
+ public:
+  explicit Softmin(int64_t dim)
+      : Module("Softmin"),
+        dim(dim) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return softmin(input, dim);
+  }
+
+ private:
+  int64_t dim;
+};
+
 class Softmax final : public Module {
  public:
   explicit Softmax(int64_t dim)
@@ -769,6 +1023,66 @@ Ref<Module> nn_log_sigmoid() {
 
 Ref<Module> nn_tanh() {
   return Ref<Module>::adopt(new Tanh());
+}
+
+Ref<Module> nn_hardtanh(const NnHardtanhOptions& options) {
+  return Ref<Module>::adopt(new Hardtanh(options));
+}
+
+Ref<Module> nn_re_lu6(const NnReLu6Options& options) {
+  return Ref<Module>::adopt(new ReLU6(options));
+}
+
+Ref<Module> nn_hardsigmoid(const NnHardsigmoidOptions& options) {
+  return Ref<Module>::adopt(new Hardsigmoid(options));
+}
+
+Ref<Module> nn_hardswish(const NnHardswishOptions& options) {
+  return Ref<Module>::adopt(new Hardswish(options));
+}
+
+Ref<Module> nn_hardshrink(const NnHardshrinkOptions& options) {
+  return Ref<Module>::adopt(new Hardshrink(options));
+}
+
+Ref<Module> nn_softshrink(const NnSoftshrinkOptions& options) {
+  return Ref<Module>::adopt(new Softshrink(options));
+}
+
+Ref<Module> nn_tanhshrink() {
+  return Ref<Module>::adopt(new Tanhshrink());
+}
+
+Ref<Module> nn_threshold(double threshold, double value, const NnThresholdOptions& options) {
+  return Ref<Module>::adopt(new Threshold(threshold, value, options));
+}
+
+Ref<Module> nn_softsign() {
+  return Ref<Module>::adopt(new Softsign());
+}
+
+Ref<Module> nn_selu(const NnSeluOptions& options) {
+  return Ref<Module>::adopt(new SELU(options));
+}
+
+Ref<Module> nn_celu(const NnCeluOptions& options) {
+  return Ref<Module>::adopt(new CELU(options));
+}
+
+Ref<Module> nn_mish(const NnMishOptions& options) {
+  return Ref<Module>::adopt(new Mish(options));
+}
+
+Ref<Module> nn_glu(const NnGluOptions& options) {
+  return Ref<Module>::adopt(new GLU(options));
+}
+
+Ref<Module> nn_prelu(const NnPreluOptions& options) {
+  return Ref<Module>::adopt(new PReLU(options));
+}
+
+Ref<Module> nn_softmin(int64_t dim) {
+  return Ref<Module>::adopt(new Softmin(dim));
 }
 
 Ref<Module> nn_softmax(int64_t dim) {

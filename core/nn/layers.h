@@ -81,6 +81,51 @@ Ref<Module> nn_log_sigmoid();
 // The hyperbolic tangent.
 Ref<Module> nn_tanh();
 
+// Limits each element to [min_val, max_val].
+Ref<Module> nn_hardtanh(const NnHardtanhOptions& options);
+
+// Limits each element to [0, 6].
+Ref<Module> nn_re_lu6(const NnReLu6Options& options);
+
+// min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
+Ref<Module> nn_hardsigmoid(const NnHardsigmoidOptions& options);
+
+// input * hardsigmoid(input).
+Ref<Module> nn_hardswish(const NnHardswishOptions& options);
+
+// input where |input| > lambd, 0 elsewhere.
+Ref<Module> nn_hardshrink(const NnHardshrinkOptions& options);
+
+// input moved towards 0 by lambd; 0 where |input| <= lambd.
+Ref<Module> nn_softshrink(const NnSoftshrinkOptions& options);
+
+// input - tanh(input).
+Ref<Module> nn_tanhshrink();
+
+// input where it is above the threshold, value elsewhere.
+Ref<Module> nn_threshold(double threshold, double value, const NnThresholdOptions& options);
+
+// input / (1 + |input|).
+Ref<Module> nn_softsign();
+
+// A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515).
+Ref<Module> nn_selu(const NnSeluOptions& options);
+
+// input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+Ref<Module> nn_celu(const NnCeluOptions& options);
+
+// input * tanh(softplus(input)).
+Ref<Module> nn_mish(const NnMishOptions& options);
+
+// The first half of the input times the sigmoid of the second.
+Ref<Module> nn_glu(const NnGluOptions& options);
+
+// input where it is positive, weight * input elsewhere.
+Ref<Module> nn_prelu(const NnPreluOptions& options);
+
+// softmax of -input.
+Ref<Module> nn_softmin(int64_t dim);
+
 // exp(input) / sum(exp(input)) along a dimension.
 Ref<Module> nn_softmax(int64_t dim);
 

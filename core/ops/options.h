@@ -222,6 +222,90 @@ struct NnSiluOptions {
   bool inplace = false;
 };
 
+// Named arguments of dt_nn_hardtanh.
+struct NnHardtanhOptions {
+  // The lower bound.
+  double min_val = -1.0;
+  // The upper bound.
+  double max_val = 1.0;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_re_lu6.
+struct NnReLu6Options {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_hardsigmoid.
+struct NnHardsigmoidOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_hardswish.
+struct NnHardswishOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_hardshrink.
+struct NnHardshrinkOptions {
+  // The size up to which elements become 0.
+  double lambd = 0.5;
+};
+
+// Named arguments of dt_nn_softshrink.
+struct NnSoftshrinkOptions {
+  // By how much elements come nearer to 0.
+  double lambd = 0.5;
+};
+
+// Named arguments of dt_nn_threshold.
+struct NnThresholdOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_selu.
+struct NnSeluOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_celu.
+struct NnCeluOptions {
+  // The value that large negative inputs approach, negated.
+  double alpha = 1.0;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_mish.
+struct NnMishOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_glu.
+struct NnGluOptions {
+  // The dimension that is cut into halves.
+  int64_t dim = -1;
+};
+
+// Named arguments of dt_nn_prelu.
+struct NnPreluOptions {
+  // 1, or the size of dimension 1: how many slopes there are.
+  int64_t num_parameters = 1;
+  // What the slopes begin with.
+  double init = 0.25;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
 // Named arguments of dt_nn_mse_loss.
 struct NnMseLossOptions {
   // How the elements' losses are joined.

@@ -6,7 +6,10 @@
 
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_activation.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/pointwise_math.gen.h"
 #include "core/runtime/pointwise_ops.h"
 
 namespace dt {
@@ -793,6 +796,188 @@ Tensor minimum(const Tensor& input, const Tensor& other) {
   return pointwise(kMinimum, {input, other});
 }
 
+static void hardtanh_element_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const double min_val = g.number[0];
+  const double max_val = g.number[1];
+  if (g.wants[0]) g.out[0] = where(logical_or(le(input, min_val), ge(input, max_val)), T(0), grad);
+}
+static constexpr PointwiseRow kHardtanhElement{
+    "hardtanh_element", "HardtanhElementBackward0", DT_OP_hardtanh_element,
+    DT_OP_hardtanh_element_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
+    hardtanh_element_gradient, true, false, false, false, nullptr, nullptr};
+Tensor hardtanh_element(const Tensor& input, const Scalar& min_val, const Scalar& max_val) {
+  return pointwise(kHardtanhElement, {input}, {min_val, max_val});
+}
+
+const Tensor& hardtanh_element_(const Tensor& input, const Scalar& min_val, const Scalar& max_val) {
+  pointwise_(kHardtanhElement, {input}, {min_val, max_val});
+  return input;
+}
+
+static void hardsigmoid_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = where(logical_and(gt(input, T(-3)), lt(input, T(3))), grad / T(6), T(0));
+}
+static constexpr PointwiseRow kHardsigmoid{
+    "hardsigmoid", "HardsigmoidBackward0", DT_OP_hardsigmoid, DT_OP_hardsigmoid_backward,
+    OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, hardsigmoid_gradient, true, false, false,
+    false, "hardsigmoid_cpu", nullptr};
+Tensor hardsigmoid(const Tensor& input) {
+  return pointwise(kHardsigmoid, {input});
+}
+
+const Tensor& hardsigmoid_(const Tensor& input) {
+  pointwise_(kHardsigmoid, {input});
+  return input;
+}
+
+static void hardswish_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = where(le(input, T(-3)), T(0), where(lt(input, T(3)), grad * (input / T(3) + T(0.5)), grad));
+}
+static constexpr PointwiseRow kHardswish{
+    "hardswish", "HardswishBackward0", DT_OP_hardswish, DT_OP_hardswish_backward, OpClass::kFloat,
+    1, 0, false, 1, 1, false, {0}, {1}, hardswish_gradient, false, false, false, false,
+    "hardswish_cpu", nullptr};
+Tensor hardswish(const Tensor& input) {
+  return pointwise(kHardswish, {input});
+}
+
+const Tensor& hardswish_(const Tensor& input) {
+  pointwise_(kHardswish, {input});
+  return input;
+}
+
+static void hardshrink_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const double lambd = g.number[0];
+  if (g.wants[0]) g.out[0] = where(logical_and(ge(input, -lambd), le(input, lambd)), T(0), grad);
+}
+static constexpr PointwiseRow kHardshrink{
+    "hardshrink", "HardshrinkBackward0", DT_OP_hardshrink, DT_OP_hardshrink_backward,
+    OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, hardshrink_gradient, true, false, false,
+    false, "hardshrink_cpu", nullptr};
+Tensor hardshrink(const Tensor& input, const Scalar& lambd) {
+  return pointwise(kHardshrink, {input}, {lambd});
+}
+
+static void softshrink_element_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const double lambd = g.number[0];
+  if (g.wants[0]) g.out[0] = where(logical_and(ge(input, -lambd), le(input, lambd)), T(0), grad);
+}
+static constexpr PointwiseRow kSoftshrinkElement{
+    "softshrink_element", "SoftshrinkElementBackward0", DT_OP_softshrink_element,
+    DT_OP_softshrink_element_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
+    softshrink_element_gradient, true, false, false, false, nullptr, nullptr};
+Tensor softshrink_element(const Tensor& input, const Scalar& lambd) {
+  return pointwise(kSoftshrinkElement, {input}, {lambd});
+}
+
+static void threshold_element_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const double threshold = g.number[0];
+  if (g.wants[0]) g.out[0] = where(le(input, threshold), T(0), grad);
+}
+static constexpr PointwiseRow kThresholdElement{
+    "threshold_element", "ThresholdElementBackward0", DT_OP_threshold_element,
+    DT_OP_threshold_element_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
+    threshold_element_gradient, true, false, false, false, nullptr, nullptr};
+Tensor threshold_element(const Tensor& input, const Scalar& threshold, const Scalar& value) {
+  return pointwise(kThresholdElement, {input}, {threshold, value});
+}
+
+const Tensor& threshold_element_(
+    const Tensor& input, const Scalar& threshold, const Scalar& value) {
+  pointwise_(kThresholdElement, {input}, {threshold, value});
+  return input;
+}
+
+static void elu_scaled_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const double alpha = g.number[0];
+  const double scale = g.number[1];
+  const double input_scale = g.number[2];
+  if (g.wants[0]) g.out[0] = where(le(input, T(0)), grad * (alpha * scale * input_scale * exp(where(ge(input, T(0)), T(0), input * input_scale))), grad * scale);
+}
+static constexpr PointwiseRow kEluScaled{
+    "elu_scaled", "EluScaledBackward0", DT_OP_elu_scaled, DT_OP_elu_scaled_backward,
+    OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1}, elu_scaled_gradient, false, false, false,
+    false, "elu_cpu", nullptr};
+Tensor elu_scaled(
+    const Tensor& input, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
+  return pointwise(kEluScaled, {input}, {alpha, scale, input_scale});
+}
+
+const Tensor& elu_scaled_(
+    const Tensor& input, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale) {
+  pointwise_(kEluScaled, {input}, {alpha, scale, input_scale});
+  return input;
+}
+
+static void mish_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) {
+    const Tensor t = tanh(log1p(exp(input)));
+    g.out[0] = grad * (t + input * sigmoid(input) * (T(1) - t * t));
+  }
+}
+static constexpr PointwiseRow kMish{
+    "mish", "MishBackward0", DT_OP_mish, DT_OP_mish_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, mish_gradient, false, false, false, false, "mish_cpu", nullptr};
+Tensor mish(const Tensor& input) {
+  return pointwise(kMish, {input});
+}
+
+const Tensor& mish_(const Tensor& input) {
+  pointwise_(kMish, {input});
+  return input;
+}
+
+static void gated_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& gate = g.input[1];
+  if (g.wants[0]) {
+    const Tensor s = sigmoid(gate);
+    g.out[0] = grad * s;
+  }
+  if (g.wants[1]) {
+    const Tensor s = sigmoid(gate);
+    g.out[1] = grad * (input * (s * (T(1) - s)));
+  }
+}
+static constexpr PointwiseRow kGated{
+    "gated", "GatedBackward0", DT_OP_gated, DT_OP_gated_backward, OpClass::kFloat, 2, 0, false, 3,
+    3, false, {0, 0}, {2, 3}, gated_gradient, false, false, false, false, "glu_cpu", nullptr};
+Tensor gated(const Tensor& input, const Tensor& gate) {
+  return pointwise(kGated, {input, gate});
+}
+
+static void prelu_element_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& weight = g.input[1];
+  if (g.wants[0]) g.out[0] = where(gt(input, T(0)), grad, grad * weight);
+  if (g.wants[1]) g.out[1] = where(gt(input, T(0)), T(0), grad * input);
+}
+static constexpr PointwiseRow kPreluElement{
+    "prelu_element", "PreluElementBackward0", DT_OP_prelu_element, DT_OP_prelu_element_backward,
+    OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 1}, prelu_element_gradient, false, false,
+    false, false, "prelu_cpu", nullptr};
+Tensor prelu_element(const Tensor& input, const Tensor& weight) {
+  return pointwise(kPreluElement, {input, weight});
+}
+
 static constexpr PointwiseRow kEq{
     "eq", "EqBackward0", DT_OP_eq, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
     nullptr, false, false, false, false, nullptr, nullptr};
@@ -1074,6 +1259,580 @@ static constexpr PointwiseRow kBinaryCrossEntropyWithLogitsPositiveElement{
 Tensor binary_cross_entropy_with_logits_positive_element(
     const Tensor& input, const Tensor& target, const Tensor& pos_weight) {
   return pointwise(kBinaryCrossEntropyWithLogitsPositiveElement, {input, target, pos_weight});
+}
+
+static void tan_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = grad * conj(T(1) + result * result);
+}
+static constexpr PointwiseRow kTan{
+    "tan", "TanBackward0", DT_OP_tan, DT_OP_tan_backward, OpClass::kFloat, 1, 0, false, 1, 0, true,
+    {0}, {8}, tan_gradient, false, false, false, false, nullptr, nullptr};
+Tensor tan(const Tensor& input) {
+  return pointwise(kTan, {input});
+}
+
+const Tensor& tan_(const Tensor& input) {
+  pointwise_(kTan, {input});
+  return input;
+}
+
+static void asin_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * conj(rsqrt(T(1) - input * input));
+}
+static constexpr PointwiseRow kAsin{
+    "asin", "AsinBackward0", DT_OP_asin, DT_OP_asin_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, asin_gradient, false, false, false, false, nullptr, nullptr};
+Tensor asin(const Tensor& input) {
+  return pointwise(kAsin, {input});
+}
+
+const Tensor& asin_(const Tensor& input) {
+  pointwise_(kAsin, {input});
+  return input;
+}
+
+static void acos_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = -grad * conj(rsqrt(T(1) - input * input));
+}
+static constexpr PointwiseRow kAcos{
+    "acos", "AcosBackward0", DT_OP_acos, DT_OP_acos_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, acos_gradient, false, false, false, false, nullptr, nullptr};
+Tensor acos(const Tensor& input) {
+  return pointwise(kAcos, {input});
+}
+
+const Tensor& acos_(const Tensor& input) {
+  pointwise_(kAcos, {input});
+  return input;
+}
+
+static void atan_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad / conj(input * input + T(1));
+}
+static constexpr PointwiseRow kAtan{
+    "atan", "AtanBackward0", DT_OP_atan, DT_OP_atan_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, atan_gradient, false, false, false, false, nullptr, nullptr};
+Tensor atan(const Tensor& input) {
+  return pointwise(kAtan, {input});
+}
+
+const Tensor& atan_(const Tensor& input) {
+  pointwise_(kAtan, {input});
+  return input;
+}
+
+static void sinh_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * conj(cosh(input));
+}
+static constexpr PointwiseRow kSinh{
+    "sinh", "SinhBackward0", DT_OP_sinh, DT_OP_sinh_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, sinh_gradient, false, false, false, false, nullptr, nullptr};
+Tensor sinh(const Tensor& input) {
+  return pointwise(kSinh, {input});
+}
+
+const Tensor& sinh_(const Tensor& input) {
+  pointwise_(kSinh, {input});
+  return input;
+}
+
+static void cosh_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * conj(sinh(input));
+}
+static constexpr PointwiseRow kCosh{
+    "cosh", "CoshBackward0", DT_OP_cosh, DT_OP_cosh_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, cosh_gradient, false, false, false, false, nullptr, nullptr};
+Tensor cosh(const Tensor& input) {
+  return pointwise(kCosh, {input});
+}
+
+const Tensor& cosh_(const Tensor& input) {
+  pointwise_(kCosh, {input});
+  return input;
+}
+
+static void asinh_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * conj(rsqrt(input * input + T(1)));
+}
+static constexpr PointwiseRow kAsinh{
+    "asinh", "AsinhBackward0", DT_OP_asinh, DT_OP_asinh_backward, OpClass::kFloat, 1, 0, false, 1,
+    1, false, {0}, {1}, asinh_gradient, false, false, false, false, nullptr, nullptr};
+Tensor asinh(const Tensor& input) {
+  return pointwise(kAsinh, {input});
+}
+
+const Tensor& asinh_(const Tensor& input) {
+  pointwise_(kAsinh, {input});
+  return input;
+}
+
+static void acosh_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad * conj(rsqrt(input * input - T(1)));
+}
+static constexpr PointwiseRow kAcosh{
+    "acosh", "AcoshBackward0", DT_OP_acosh, DT_OP_acosh_backward, OpClass::kFloat, 1, 0, false, 1,
+    1, false, {0}, {1}, acosh_gradient, false, false, false, false, nullptr, nullptr};
+Tensor acosh(const Tensor& input) {
+  return pointwise(kAcosh, {input});
+}
+
+const Tensor& acosh_(const Tensor& input) {
+  pointwise_(kAcosh, {input});
+  return input;
+}
+
+static void atanh_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad / conj(T(1) - input * input);
+}
+static constexpr PointwiseRow kAtanh{
+    "atanh", "AtanhBackward0", DT_OP_atanh, DT_OP_atanh_backward, OpClass::kFloat, 1, 0, false, 1,
+    1, false, {0}, {1}, atanh_gradient, false, false, false, false, nullptr, nullptr};
+Tensor atanh(const Tensor& input) {
+  return pointwise(kAtanh, {input});
+}
+
+const Tensor& atanh_(const Tensor& input) {
+  pointwise_(kAtanh, {input});
+  return input;
+}
+
+static void atan2_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[0]) {
+    const Tensor square = input * input + other * other;
+    g.out[0] = grad * (other / where(eq(square, T(0)), T(1), square));
+  }
+  if (g.wants[1]) {
+    const Tensor square = input * input + other * other;
+    g.out[1] = -grad * (input / where(eq(square, T(0)), T(1), square));
+  }
+}
+static constexpr PointwiseRow kAtan2{
+    "atan2", "Atan2Backward0", DT_OP_atan2, DT_OP_atan2_backward, OpClass::kFloat, 2, 0, false, 3,
+    3, false, {0, 0}, {3, 3}, atan2_gradient, false, false, false, false, nullptr, nullptr};
+Tensor atan2(const Tensor& input, const Tensor& other) {
+  return pointwise(kAtan2, {input, other});
+}
+
+const Tensor& atan2_(const Tensor& input, const Tensor& other) {
+  pointwise_(kAtan2, {input, other});
+  return input;
+}
+
+static void hypot_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = grad * (input / result);
+  if (g.wants[1]) g.out[1] = grad * (other / result);
+}
+static constexpr PointwiseRow kHypot{
+    "hypot", "HypotBackward0", DT_OP_hypot, DT_OP_hypot_backward, OpClass::kFloat, 2, 0, false, 3,
+    3, true, {0, 0}, {9, 10}, hypot_gradient, false, false, false, false, "hypot_cpu", nullptr};
+Tensor hypot(const Tensor& input, const Tensor& other) {
+  return pointwise(kHypot, {input, other});
+}
+
+const Tensor& hypot_(const Tensor& input, const Tensor& other) {
+  pointwise_(kHypot, {input, other});
+  return input;
+}
+
+static void sinc_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) {
+    const Tensor p = input * T(3.141592653589793);
+    g.out[0] = where(eq(input, T(0)), T(0), grad * ((p * cos(p) - sin(p)) / (p * input)));
+  }
+}
+static constexpr PointwiseRow kSinc{
+    "sinc", "SincBackward0", DT_OP_sinc, DT_OP_sinc_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, sinc_gradient, false, false, false, false, nullptr, nullptr};
+Tensor sinc(const Tensor& input) {
+  return pointwise(kSinc, {input});
+}
+
+const Tensor& sinc_(const Tensor& input) {
+  pointwise_(kSinc, {input});
+  return input;
+}
+
+static void expm1_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = grad * conj(result + T(1));
+}
+static constexpr PointwiseRow kExpm1{
+    "expm1", "Expm1Backward0", DT_OP_expm1, DT_OP_expm1_backward, OpClass::kFloat, 1, 0, false, 1,
+    0, true, {0}, {8}, expm1_gradient, false, false, false, false, nullptr, nullptr};
+Tensor expm1(const Tensor& input) {
+  return pointwise(kExpm1, {input});
+}
+
+const Tensor& expm1_(const Tensor& input) {
+  pointwise_(kExpm1, {input});
+  return input;
+}
+
+static void exp2_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = grad * (T(0.6931471805599453) * conj(result));
+}
+static constexpr PointwiseRow kExp2{
+    "exp2", "Exp2Backward0", DT_OP_exp2, DT_OP_exp2_backward, OpClass::kFloat, 1, 0, false, 1, 0,
+    true, {0}, {8}, exp2_gradient, false, false, false, false, nullptr, nullptr};
+Tensor exp2(const Tensor& input) {
+  return pointwise(kExp2, {input});
+}
+
+const Tensor& exp2_(const Tensor& input) {
+  pointwise_(kExp2, {input});
+  return input;
+}
+
+static void log2_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad / (T(0.6931471805599453) * conj(input));
+}
+static constexpr PointwiseRow kLog2{
+    "log2", "Log2Backward0", DT_OP_log2, DT_OP_log2_backward, OpClass::kFloat, 1, 0, false, 1, 1,
+    false, {0}, {1}, log2_gradient, false, false, false, false, nullptr, nullptr};
+Tensor log2(const Tensor& input) {
+  return pointwise(kLog2, {input});
+}
+
+const Tensor& log2_(const Tensor& input) {
+  pointwise_(kLog2, {input});
+  return input;
+}
+
+static void log10_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = grad / (T(2.302585092994046) * conj(input));
+}
+static constexpr PointwiseRow kLog10{
+    "log10", "Log10Backward0", DT_OP_log10, DT_OP_log10_backward, OpClass::kFloat, 1, 0, false, 1,
+    1, false, {0}, {1}, log10_gradient, false, false, false, false, nullptr, nullptr};
+Tensor log10(const Tensor& input) {
+  return pointwise(kLog10, {input});
+}
+
+const Tensor& log10_(const Tensor& input) {
+  pointwise_(kLog10, {input});
+  return input;
+}
+
+static void log_odds_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = where(ne(result, result), result, grad / (input * (T(1) - input)));
+}
+static constexpr PointwiseRow kLogOdds{
+    "log_odds", "LogOddsBackward0", DT_OP_log_odds, DT_OP_log_odds_backward, OpClass::kFloat, 1, 0,
+    false, 1, 1, true, {0}, {9}, log_odds_gradient, false, false, false, false, nullptr, nullptr};
+Tensor log_odds(const Tensor& input) {
+  return pointwise(kLogOdds, {input});
+}
+
+const Tensor& log_odds_(const Tensor& input) {
+  pointwise_(kLogOdds, {input});
+  return input;
+}
+
+static void xlogy_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[0]) g.out[0] = where(logical_and(eq(input, T(0)), le(other, T(0))), T(0), grad * log(other));
+  if (g.wants[1]) g.out[1] = grad * (input / other);
+}
+static constexpr PointwiseRow kXlogy{
+    "xlogy", "XlogyBackward0", DT_OP_xlogy, DT_OP_xlogy_backward, OpClass::kFloat, 2, 0, false, 3,
+    3, false, {0, 0}, {3, 3}, xlogy_gradient, false, false, false, false, nullptr, nullptr};
+Tensor xlogy(const Operand& input, const Operand& other) {
+  return pointwise(kXlogy, {input, other});
+}
+
+const Tensor& xlogy_(const Tensor& input, const Operand& other) {
+  pointwise_(kXlogy, {input, other});
+  return input;
+}
+
+static void logaddexp_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[0]) g.out[0] = grad * sigmoid(input - other);
+  if (g.wants[1]) g.out[1] = grad * sigmoid(other - input);
+}
+static constexpr PointwiseRow kLogaddexp{
+    "logaddexp", "LogaddexpBackward0", DT_OP_logaddexp, DT_OP_logaddexp_backward, OpClass::kFloat,
+    2, 0, false, 3, 3, false, {0, 0}, {3, 3}, logaddexp_gradient, false, false, false, false,
+    "logaddexp_cpu", nullptr};
+Tensor logaddexp(const Tensor& input, const Tensor& other) {
+  return pointwise(kLogaddexp, {input, other});
+}
+
+static void logaddexp2_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[0]) g.out[0] = grad / (T(1) + exp2(other - input));
+  if (g.wants[1]) g.out[1] = grad / (T(1) + exp2(input - other));
+}
+static constexpr PointwiseRow kLogaddexp2{
+    "logaddexp2", "Logaddexp2Backward0", DT_OP_logaddexp2, DT_OP_logaddexp2_backward,
+    OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 3}, logaddexp2_gradient, false, false,
+    false, false, "logaddexp2_cpu", nullptr};
+Tensor logaddexp2(const Tensor& input, const Tensor& other) {
+  return pointwise(kLogaddexp2, {input, other});
+}
+
+static void frac_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  if (g.wants[0]) g.out[0] = grad;
+}
+static constexpr PointwiseRow kFrac{
+    "frac", "FracBackward0", DT_OP_frac, DT_OP_frac_backward, OpClass::kFloat, 1, 0, false, 1, 0,
+    false, {1}, {0}, frac_gradient, false, false, false, false, "frac_cpu", nullptr};
+Tensor frac(const Tensor& input) {
+  return pointwise(kFrac, {input});
+}
+
+const Tensor& frac_(const Tensor& input) {
+  pointwise_(kFrac, {input});
+  return input;
+}
+
+static constexpr PointwiseRow kSignbit{
+    "signbit", "SignbitBackward0", DT_OP_signbit, -1, OpClass::kNumber, 1, 0, true, 0, 0, false,
+    {0}, {0}, nullptr, false, false, false, false, nullptr, nullptr};
+Tensor signbit(const Tensor& input) {
+  return pointwise(kSignbit, {input});
+}
+
+static void copysign_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = where(eq(input, T(0)), T(0), grad * (result / input));
+  if (g.wants[1]) g.out[1] = zeros_like(grad);
+}
+static constexpr PointwiseRow kCopysign{
+    "copysign", "CopysignBackward0", DT_OP_copysign, DT_OP_copysign_backward, OpClass::kFloat, 2, 0,
+    false, 3, 1, true, {0, 0}, {9, 0}, copysign_gradient, false, false, false, false, nullptr,
+    nullptr};
+Tensor copysign(const Tensor& input, const Operand& other) {
+  return pointwise(kCopysign, {input, other});
+}
+
+const Tensor& copysign_(const Tensor& input, const Operand& other) {
+  pointwise_(kCopysign, {input, other});
+  return input;
+}
+
+static void modulo_trunc_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[0]) g.out[0] = grad;
+  if (g.wants[1]) g.out[1] = -grad * div_trunc(input, other);
+}
+static constexpr PointwiseRow kModuloTrunc{
+    "modulo_trunc", "ModuloTruncBackward0", DT_OP_modulo_trunc, DT_OP_modulo_trunc_backward,
+    OpClass::kNumber, 2, 0, false, 3, 3, false, {1, 0}, {0, 3}, modulo_trunc_gradient, false, false,
+    false, false, nullptr, nullptr, "\"fmod_cpu\" not implemented for 'Bool'", nullptr,
+    Code::kNotImplemented};
+Tensor modulo_trunc(const Tensor& input, const Operand& other) {
+  return pointwise(kModuloTrunc, {input, other});
+}
+
+const Tensor& modulo_trunc_(const Tensor& input, const Operand& other) {
+  pointwise_(kModuloTrunc, {input, other});
+  return input;
+}
+
+static constexpr PointwiseRow kGcd{
+    "gcd", "GcdBackward0", DT_OP_gcd, -1, OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0},
+    {0, 0}, nullptr, false, false, false, false, "gcd_cpu", nullptr,
+    "\"gcd_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+Tensor gcd(const Tensor& input, const Tensor& other) {
+  return pointwise(kGcd, {input, other});
+}
+
+const Tensor& gcd_(const Tensor& input, const Tensor& other) {
+  pointwise_(kGcd, {input, other});
+  return input;
+}
+
+static constexpr PointwiseRow kLcm{
+    "lcm", "LcmBackward0", DT_OP_lcm, -1, OpClass::kInteger, 2, 0, false, 0, 0, false, {0, 0},
+    {0, 0}, nullptr, false, false, false, false, "lcm_cpu", nullptr,
+    "\"lcm_cpu\" not implemented for 'Bool'", nullptr, Code::kNotImplemented};
+Tensor lcm(const Tensor& input, const Tensor& other) {
+  return pointwise(kLcm, {input, other});
+}
+
+const Tensor& lcm_(const Tensor& input, const Tensor& other) {
+  pointwise_(kLcm, {input, other});
+  return input;
+}
+
+static constexpr PointwiseRow kUnitStep{
+    "unit_step", "UnitStepBackward0", DT_OP_unit_step, -1, OpClass::kNumber, 2, 0, false, 0, 0,
+    false, {0, 0}, {0, 0}, nullptr, false, false, false, false, nullptr, nullptr};
+Tensor unit_step(const Tensor& input, const Tensor& values) {
+  return pointwise(kUnitStep, {input, values});
+}
+
+const Tensor& unit_step_(const Tensor& input, const Tensor& values) {
+  pointwise_(kUnitStep, {input, values});
+  return input;
+}
+
+static void fmax_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[0]) g.out[0] = where(logical_or(ge(input, other), ne(other, other)), grad, T(0));
+  if (g.wants[1]) g.out[1] = where(logical_or(ge(input, other), ne(other, other)), T(0), grad);
+}
+static constexpr PointwiseRow kFmax{
+    "fmax", "FmaxBackward0", DT_OP_fmax, DT_OP_fmax_backward, OpClass::kNumber, 2, 0, false, 3, 3,
+    false, {0, 0}, {3, 3}, fmax_gradient, false, false, false, false, nullptr, nullptr};
+Tensor fmax(const Tensor& input, const Tensor& other) {
+  return pointwise(kFmax, {input, other});
+}
+
+static void fmin_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& other = g.input[1];
+  if (g.wants[0]) g.out[0] = where(logical_or(le(input, other), ne(other, other)), grad, T(0));
+  if (g.wants[1]) g.out[1] = where(logical_or(le(input, other), ne(other, other)), T(0), grad);
+}
+static constexpr PointwiseRow kFmin{
+    "fmin", "FminBackward0", DT_OP_fmin, DT_OP_fmin_backward, OpClass::kNumber, 2, 0, false, 3, 3,
+    false, {0, 0}, {3, 3}, fmin_gradient, false, false, false, false, nullptr, nullptr};
+Tensor fmin(const Tensor& input, const Tensor& other) {
+  return pointwise(kFmin, {input, other});
+}
+
+static void replace_nonfinite_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = where(isfinite(input), grad, T(0));
+}
+static constexpr PointwiseRow kReplaceNonfinite{
+    "replace_nonfinite", "ReplaceNonfiniteBackward0", DT_OP_replace_nonfinite,
+    DT_OP_replace_nonfinite_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
+    replace_nonfinite_gradient, false, false, false, false, nullptr, nullptr};
+Tensor replace_nonfinite(
+    const Tensor& input, const Scalar& for_nan, const Scalar& above, const Scalar& below) {
+  return pointwise(kReplaceNonfinite, {input}, {for_nan, above, below});
+}
+
+const Tensor& replace_nonfinite_(
+    const Tensor& input, const Scalar& for_nan, const Scalar& above, const Scalar& below) {
+  pointwise_(kReplaceNonfinite, {input}, {for_nan, above, below});
+  return input;
+}
+
+static void lerp_element_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& end = g.input[1];
+  const Tensor& weight = g.input[2];
+  if (g.wants[0]) g.out[0] = grad * (T(1) - conj(weight));
+  if (g.wants[1]) g.out[1] = grad * conj(weight);
+  if (g.wants[2]) g.out[2] = grad * conj(end - input);
+}
+static constexpr PointwiseRow kLerpElement{
+    "lerp_element", "LerpElementBackward0", DT_OP_lerp_element, DT_OP_lerp_element_backward,
+    OpClass::kFloat, 3, 0, false, 7, 7, false, {0, 0, 0}, {4, 4, 3}, lerp_element_gradient, false,
+    false, false, true, nullptr, nullptr};
+Tensor lerp_element(const Tensor& input, const Tensor& end, const Operand& weight) {
+  return pointwise(kLerpElement, {input, end, weight});
+}
+
+const Tensor& lerp_element_(const Tensor& input, const Tensor& end, const Operand& weight) {
+  pointwise_(kLerpElement, {input, end, weight});
+  return input;
+}
+
+static void multiply_add_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& tensor1 = g.input[1];
+  const Tensor& tensor2 = g.input[2];
+  const double value = g.number[0];
+  if (g.wants[0]) g.out[0] = grad;
+  if (g.wants[1]) g.out[1] = grad * conj(tensor2 * value);
+  if (g.wants[2]) g.out[2] = grad * conj(tensor1 * value);
+}
+static constexpr PointwiseRow kMultiplyAdd{
+    "multiply_add", "MultiplyAddBackward0", DT_OP_multiply_add, DT_OP_multiply_add_backward,
+    OpClass::kNumber, 3, 0, false, 7, 6, false, {1, 0, 0}, {0, 4, 2}, multiply_add_gradient, false,
+    false, false, false, nullptr, nullptr, "\"addcmul_cpu_out\" not implemented for 'Bool'",
+    nullptr, Code::kNotImplemented};
+Tensor multiply_add(
+    const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  return pointwise(kMultiplyAdd, {input, tensor1, tensor2}, {value});
+}
+
+const Tensor& multiply_add_(
+    const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  pointwise_(kMultiplyAdd, {input, tensor1, tensor2}, {value});
+  return input;
+}
+
+static void divide_add_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& tensor1 = g.input[1];
+  const Tensor& tensor2 = g.input[2];
+  const double value = g.number[0];
+  if (g.wants[0]) g.out[0] = grad;
+  if (g.wants[1]) g.out[1] = grad * conj(value / tensor2);
+  if (g.wants[2]) g.out[2] = -grad * conj(value * tensor1 / (tensor2 * tensor2));
+}
+static constexpr PointwiseRow kDivideAdd{
+    "divide_add", "DivideAddBackward0", DT_OP_divide_add, DT_OP_divide_add_backward,
+    OpClass::kFloat, 3, 0, false, 7, 6, false, {1, 0, 0}, {0, 4, 6}, divide_add_gradient, false,
+    false, false, false, nullptr, nullptr};
+Tensor divide_add(
+    const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  return pointwise(kDivideAdd, {input, tensor1, tensor2}, {value});
+}
+
+const Tensor& divide_add_(
+    const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) {
+  pointwise_(kDivideAdd, {input, tensor1, tensor2}, {value});
+  return input;
 }
 
 const PointwiseRow& activation_row(Activation activation) {

@@ -1,12 +1,12 @@
 // Two number-like types that a formula of functors.gen.h can be evaluated over besides float and
 // double:
-// - Probe counts what a formula does, at compile time: its cost, and whether it calls sin or cos;
-// - Exact<T> is T with the slow, exact sin and cos (see math_host_trig.h).
+// - Probe counts what a formula does, at compile time: its cost, and whether it calls sin, cos or tan;
+// - Exact<T> is T with the slow, exact sin, cos and tan (see math_host_trig.h).
 // Formulas call dt::math functions by qualified name, so the overloads must be declared before
 // functors.gen.h.
 #pragma once
 
-#include "kernels/math.h"
+#include "kernels/math_elementwise.h"
 
 namespace dt::math {
 
@@ -38,10 +38,13 @@ struct Exact {
   X(abs, 1) X(sign, 3) X(floor, 1) X(ceil, 1) X(trunc, 1) X(round, 1)             \
   X(exp, 16) X(expm1, 16) X(log, 25) X(log1p, 30) X(sqrt, 6) X(rsqrt, 10)         \
   X(tanh, 30) X(sigmoid, 22) X(erf, 30) X(square, 1) X(conj, 0)       \
-  X(logsigmoid, 51)
+  X(logsigmoid, 51) X(exp2, 20) X(log2, 70) X(log10, 70)                          \
+  X(asin, 50) X(acos, 50) X(atan, 40) X(sinh, 40) X(cosh, 35)                     \
+  X(asinh, 70) X(acosh, 60) X(atanh, 70)
 // clang-format on
 #define DT_BINARY_FUNCTIONS(X) \
-  X(maximum, 3) X(minimum, 3) X(pow, 80) X(div_trunc, 8) X(div_floor, 200) X(modulo, 150)
+  X(maximum, 3) X(minimum, 3) X(pow, 80) X(div_trunc, 8) X(div_floor, 200) X(modulo, 150) \
+  X(fmod, 150) X(copysign, 2) X(atan2, 60) X(hypot, 20)
 #define DT_COMPARISONS(X) X(eq, ==) X(ne, !=) X(lt, <) X(le, <=) X(gt, >) X(ge, >=)
 #define DT_OPERATORS(X) X(+, 1) X(-, 1) X(*, 1) X(/, 6)
 
@@ -116,6 +119,14 @@ constexpr Probe cos(Probe a) {
   return {a.operations + 40, true};
 }
 
+constexpr Probe tan(Probe a) {
+  return {a.operations + 60, true};
+}
+// Predicates are loops of a few instructions.
+constexpr bool isfinite(Probe) {
+  return false;
+}
+
 template <class T>
 DT_MATH Exact<T> operator-(Exact<T> a) {
   return -a.value;
@@ -129,6 +140,11 @@ DT_MATH Exact<T> sin(Exact<T> a) {
 template <class T>
 DT_MATH Exact<T> cos(Exact<T> a) {
   return exact_cos(a.value);
+}
+
+template <class T>
+DT_MATH Exact<T> tan(Exact<T> a) {
+  return exact_tan(a.value);
 }
 
 }  // namespace dt::math

@@ -211,6 +211,104 @@ static void test_nn_tanh(void) {
   EXPECT(TYPE_ERROR, "nn_tanh", dt_nn_tanh(NULL));
 }
 
+static void test_nn_hardtanh(void) {
+  EXPECT(VALUE_ERROR, "nn_hardtanh", dt_nn_hardtanh((const dt_nn_hardtanh_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_hardtanh", dt_nn_hardtanh((const dt_nn_hardtanh_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_hardtanh_options options = DT_NN_HARDTANH_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_hardtanh", dt_nn_hardtanh(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_hardtanh", dt_nn_hardtanh(NULL, NULL));
+}
+
+static void test_nn_re_lu6(void) {
+  EXPECT(VALUE_ERROR, "nn_re_lu6", dt_nn_re_lu6((const dt_nn_re_lu6_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_re_lu6", dt_nn_re_lu6((const dt_nn_re_lu6_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_re_lu6_options options = DT_NN_RE_LU6_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_re_lu6", dt_nn_re_lu6(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_re_lu6", dt_nn_re_lu6(NULL, NULL));
+}
+
+static void test_nn_hardsigmoid(void) {
+  EXPECT(VALUE_ERROR, "nn_hardsigmoid", dt_nn_hardsigmoid((const dt_nn_hardsigmoid_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_hardsigmoid", dt_nn_hardsigmoid((const dt_nn_hardsigmoid_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_hardsigmoid_options options = DT_NN_HARDSIGMOID_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_hardsigmoid", dt_nn_hardsigmoid(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_hardsigmoid", dt_nn_hardsigmoid(NULL, NULL));
+}
+
+static void test_nn_hardswish(void) {
+  EXPECT(VALUE_ERROR, "nn_hardswish", dt_nn_hardswish((const dt_nn_hardswish_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_hardswish", dt_nn_hardswish((const dt_nn_hardswish_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_hardswish_options options = DT_NN_HARDSWISH_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_hardswish", dt_nn_hardswish(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_hardswish", dt_nn_hardswish(NULL, NULL));
+}
+
+static void test_nn_hardshrink(void) {
+  EXPECT(VALUE_ERROR, "nn_hardshrink", dt_nn_hardshrink((const dt_nn_hardshrink_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_hardshrink", dt_nn_hardshrink((const dt_nn_hardshrink_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_hardshrink", dt_nn_hardshrink(NULL, NULL));
+}
+
+static void test_nn_softshrink(void) {
+  EXPECT(VALUE_ERROR, "nn_softshrink", dt_nn_softshrink((const dt_nn_softshrink_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_softshrink", dt_nn_softshrink((const dt_nn_softshrink_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_softshrink", dt_nn_softshrink(NULL, NULL));
+}
+
+static void test_nn_tanhshrink(void) {
+  EXPECT(TYPE_ERROR, "nn_tanhshrink", dt_nn_tanhshrink(NULL));
+}
+
+static void test_nn_threshold(void) {
+  EXPECT(VALUE_ERROR, "nn_threshold", dt_nn_threshold(1, 1, (const dt_nn_threshold_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_threshold", dt_nn_threshold(1, 1, (const dt_nn_threshold_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_threshold_options options = DT_NN_THRESHOLD_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_threshold", dt_nn_threshold(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_threshold", dt_nn_threshold(1, 1, NULL, NULL));
+}
+
+static void test_nn_softsign(void) {
+  EXPECT(TYPE_ERROR, "nn_softsign", dt_nn_softsign(NULL));
+}
+
+static void test_nn_selu(void) {
+  EXPECT(VALUE_ERROR, "nn_selu", dt_nn_selu((const dt_nn_selu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_selu", dt_nn_selu((const dt_nn_selu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_selu_options options = DT_NN_SELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_selu", dt_nn_selu(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_selu", dt_nn_selu(NULL, NULL));
+}
+
+static void test_nn_celu(void) {
+  EXPECT(VALUE_ERROR, "nn_celu", dt_nn_celu((const dt_nn_celu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_celu", dt_nn_celu((const dt_nn_celu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_celu_options options = DT_NN_CELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_celu", dt_nn_celu(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_celu", dt_nn_celu(NULL, NULL));
+}
+
+static void test_nn_mish(void) {
+  EXPECT(VALUE_ERROR, "nn_mish", dt_nn_mish((const dt_nn_mish_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_mish", dt_nn_mish((const dt_nn_mish_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_mish_options options = DT_NN_MISH_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_mish", dt_nn_mish(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_mish", dt_nn_mish(NULL, NULL));
+}
+
+static void test_nn_glu(void) {
+  EXPECT(VALUE_ERROR, "nn_glu", dt_nn_glu((const dt_nn_glu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_glu", dt_nn_glu((const dt_nn_glu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_glu", dt_nn_glu(NULL, NULL));
+}
+
+static void test_nn_prelu(void) {
+  EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu((const dt_nn_prelu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_prelu", dt_nn_prelu((const dt_nn_prelu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_prelu", dt_nn_prelu(NULL, NULL));
+}
+
+static void test_nn_softmin(void) {
+  EXPECT(TYPE_ERROR, "nn_softmin", dt_nn_softmin(1, NULL));
+}
+
 static void test_nn_softmax(void) {
   EXPECT(TYPE_ERROR, "nn_softmax", dt_nn_softmax(1, NULL));
 }
@@ -311,6 +409,21 @@ int main(void) {
   test_nn_sigmoid();
   test_nn_log_sigmoid();
   test_nn_tanh();
+  test_nn_hardtanh();
+  test_nn_re_lu6();
+  test_nn_hardsigmoid();
+  test_nn_hardswish();
+  test_nn_hardshrink();
+  test_nn_softshrink();
+  test_nn_tanhshrink();
+  test_nn_threshold();
+  test_nn_softsign();
+  test_nn_selu();
+  test_nn_celu();
+  test_nn_mish();
+  test_nn_glu();
+  test_nn_prelu();
+  test_nn_softmin();
   test_nn_softmax();
   test_nn_log_softmax();
   test_nn_mse_loss();

@@ -756,6 +756,312 @@ static inline dt_module *T_nn_tanh(void) {
   return T_own_module_(result);
 }
 
+/** T_nn_hardtanh(.min_val: f64 = -1.0, .max_val: f64 = 1.0, .inplace: bool = false)
+ * Limits each element to [min_val, max_val]. The module. */
+typedef struct {
+  double min_val;
+  double max_val;
+  int inplace;
+} T_nn_hardtanh_options;
+static inline T_nn_hardtanh_options T_nn_hardtanh_defaults(void) {
+  T_nn_hardtanh_options options = {-1.0, 1.0, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_hardtanh(const T_nn_hardtanh_options *options) {
+  dt_module *result = NULL;
+  dt_nn_hardtanh_options c_options = DT_NN_HARDTANH_OPTIONS_INIT;
+  c_options.min_val = options->min_val;
+  c_options.max_val = options->max_val;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_hardtanh(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_hardtanh(...) T_nn_hardtanh_with_(__VA_ARGS__, )
+#define T_nn_hardtanh_with_(...) \
+  T_OPTIONS_(nn_hardtanh, \
+    T_do_nn_hardtanh(&T_nn_hardtanh_o), __VA_ARGS__)
+
+/** T_nn_re_lu6(.inplace: bool = false)
+ * Limits each element to [0, 6]. The module. */
+typedef struct {
+  int inplace;
+} T_nn_re_lu6_options;
+static inline T_nn_re_lu6_options T_nn_re_lu6_defaults(void) {
+  T_nn_re_lu6_options options = {0};
+  return options;
+}
+static inline dt_module *T_do_nn_re_lu6(const T_nn_re_lu6_options *options) {
+  dt_module *result = NULL;
+  dt_nn_re_lu6_options c_options = DT_NN_RE_LU6_OPTIONS_INIT;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_re_lu6(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_re_lu6(...) T_nn_re_lu6_with_(__VA_ARGS__, )
+#define T_nn_re_lu6_with_(...) \
+  T_OPTIONS_(nn_re_lu6, \
+    T_do_nn_re_lu6(&T_nn_re_lu6_o), __VA_ARGS__)
+
+/** T_nn_hardsigmoid(.inplace: bool = false)
+ * min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module. */
+typedef struct {
+  int inplace;
+} T_nn_hardsigmoid_options;
+static inline T_nn_hardsigmoid_options T_nn_hardsigmoid_defaults(void) {
+  T_nn_hardsigmoid_options options = {0};
+  return options;
+}
+static inline dt_module *T_do_nn_hardsigmoid(const T_nn_hardsigmoid_options *options) {
+  dt_module *result = NULL;
+  dt_nn_hardsigmoid_options c_options = DT_NN_HARDSIGMOID_OPTIONS_INIT;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_hardsigmoid(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_hardsigmoid(...) T_nn_hardsigmoid_with_(__VA_ARGS__, )
+#define T_nn_hardsigmoid_with_(...) \
+  T_OPTIONS_(nn_hardsigmoid, \
+    T_do_nn_hardsigmoid(&T_nn_hardsigmoid_o), __VA_ARGS__)
+
+/** T_nn_hardswish(.inplace: bool = false)
+ * input * hardsigmoid(input). The module. */
+typedef struct {
+  int inplace;
+} T_nn_hardswish_options;
+static inline T_nn_hardswish_options T_nn_hardswish_defaults(void) {
+  T_nn_hardswish_options options = {0};
+  return options;
+}
+static inline dt_module *T_do_nn_hardswish(const T_nn_hardswish_options *options) {
+  dt_module *result = NULL;
+  dt_nn_hardswish_options c_options = DT_NN_HARDSWISH_OPTIONS_INIT;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_hardswish(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_hardswish(...) T_nn_hardswish_with_(__VA_ARGS__, )
+#define T_nn_hardswish_with_(...) \
+  T_OPTIONS_(nn_hardswish, \
+    T_do_nn_hardswish(&T_nn_hardswish_o), __VA_ARGS__)
+
+/** T_nn_hardshrink(.lambd: f64 = 0.5)
+ * input where |input| > lambd, 0 elsewhere. The module. */
+typedef struct {
+  double lambd;
+} T_nn_hardshrink_options;
+static inline T_nn_hardshrink_options T_nn_hardshrink_defaults(void) {
+  T_nn_hardshrink_options options = {0.5};
+  return options;
+}
+static inline dt_module *T_do_nn_hardshrink(const T_nn_hardshrink_options *options) {
+  dt_module *result = NULL;
+  dt_nn_hardshrink_options c_options = DT_NN_HARDSHRINK_OPTIONS_INIT;
+  c_options.lambd = options->lambd;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_hardshrink(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_hardshrink(...) T_nn_hardshrink_with_(__VA_ARGS__, )
+#define T_nn_hardshrink_with_(...) \
+  T_OPTIONS_(nn_hardshrink, \
+    T_do_nn_hardshrink(&T_nn_hardshrink_o), __VA_ARGS__)
+
+/** T_nn_softshrink(.lambd: f64 = 0.5)
+ * input moved towards 0 by lambd; 0 where |input| <= lambd. The module. */
+typedef struct {
+  double lambd;
+} T_nn_softshrink_options;
+static inline T_nn_softshrink_options T_nn_softshrink_defaults(void) {
+  T_nn_softshrink_options options = {0.5};
+  return options;
+}
+static inline dt_module *T_do_nn_softshrink(const T_nn_softshrink_options *options) {
+  dt_module *result = NULL;
+  dt_nn_softshrink_options c_options = DT_NN_SOFTSHRINK_OPTIONS_INIT;
+  c_options.lambd = options->lambd;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_softshrink(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_softshrink(...) T_nn_softshrink_with_(__VA_ARGS__, )
+#define T_nn_softshrink_with_(...) \
+  T_OPTIONS_(nn_softshrink, \
+    T_do_nn_softshrink(&T_nn_softshrink_o), __VA_ARGS__)
+
+/** T_nn_tanhshrink()
+ * input - tanh(input). The module. */
+static inline dt_module *T_nn_tanhshrink(void) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_tanhshrink(&result));
+  return T_own_module_(result);
+}
+
+/** T_nn_threshold(threshold: f64, value: f64, .inplace: bool = false)
+ * input where it is above the threshold, value elsewhere. The module. */
+typedef struct {
+  int inplace;
+} T_nn_threshold_options;
+static inline T_nn_threshold_options T_nn_threshold_defaults(void) {
+  T_nn_threshold_options options = {0};
+  return options;
+}
+static inline dt_module *T_do_nn_threshold(
+    double threshold, double value, const T_nn_threshold_options *options) {
+  dt_module *result = NULL;
+  dt_nn_threshold_options c_options = DT_NN_THRESHOLD_OPTIONS_INIT;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_threshold(threshold, value, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_threshold(...) T_nn_threshold_with_(__VA_ARGS__, )
+#define T_nn_threshold_with_(threshold, value, ...) \
+  T_OPTIONS_(nn_threshold, \
+    T_do_nn_threshold(threshold, value, &T_nn_threshold_o), __VA_ARGS__)
+
+/** T_nn_softsign()
+ * input / (1 + |input|). The module. */
+static inline dt_module *T_nn_softsign(void) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_softsign(&result));
+  return T_own_module_(result);
+}
+
+/** T_nn_selu(.inplace: bool = false)
+ * A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module. */
+typedef struct {
+  int inplace;
+} T_nn_selu_options;
+static inline T_nn_selu_options T_nn_selu_defaults(void) {
+  T_nn_selu_options options = {0};
+  return options;
+}
+static inline dt_module *T_do_nn_selu(const T_nn_selu_options *options) {
+  dt_module *result = NULL;
+  dt_nn_selu_options c_options = DT_NN_SELU_OPTIONS_INIT;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_selu(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_selu(...) T_nn_selu_with_(__VA_ARGS__, )
+#define T_nn_selu_with_(...) \
+  T_OPTIONS_(nn_selu, \
+    T_do_nn_selu(&T_nn_selu_o), __VA_ARGS__)
+
+/** T_nn_celu(.alpha: f64 = 1.0, .inplace: bool = false)
+ * input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module. */
+typedef struct {
+  double alpha;
+  int inplace;
+} T_nn_celu_options;
+static inline T_nn_celu_options T_nn_celu_defaults(void) {
+  T_nn_celu_options options = {1.0, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_celu(const T_nn_celu_options *options) {
+  dt_module *result = NULL;
+  dt_nn_celu_options c_options = DT_NN_CELU_OPTIONS_INIT;
+  c_options.alpha = options->alpha;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_celu(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_celu(...) T_nn_celu_with_(__VA_ARGS__, )
+#define T_nn_celu_with_(...) \
+  T_OPTIONS_(nn_celu, \
+    T_do_nn_celu(&T_nn_celu_o), __VA_ARGS__)
+
+/** T_nn_mish(.inplace: bool = false)
+ * input * tanh(softplus(input)). The module. */
+typedef struct {
+  int inplace;
+} T_nn_mish_options;
+static inline T_nn_mish_options T_nn_mish_defaults(void) {
+  T_nn_mish_options options = {0};
+  return options;
+}
+static inline dt_module *T_do_nn_mish(const T_nn_mish_options *options) {
+  dt_module *result = NULL;
+  dt_nn_mish_options c_options = DT_NN_MISH_OPTIONS_INIT;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_mish(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_mish(...) T_nn_mish_with_(__VA_ARGS__, )
+#define T_nn_mish_with_(...) \
+  T_OPTIONS_(nn_mish, \
+    T_do_nn_mish(&T_nn_mish_o), __VA_ARGS__)
+
+/** T_nn_glu(.dim: i64 = -1)
+ * The first half of the input times the sigmoid of the second. The module. */
+typedef struct {
+  int64_t dim;
+} T_nn_glu_options;
+static inline T_nn_glu_options T_nn_glu_defaults(void) {
+  T_nn_glu_options options = {-1};
+  return options;
+}
+static inline dt_module *T_do_nn_glu(const T_nn_glu_options *options) {
+  dt_module *result = NULL;
+  dt_nn_glu_options c_options = DT_NN_GLU_OPTIONS_INIT;
+  c_options.dim = options->dim;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_glu(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_glu(...) T_nn_glu_with_(__VA_ARGS__, )
+#define T_nn_glu_with_(...) \
+  T_OPTIONS_(nn_glu, \
+    T_do_nn_glu(&T_nn_glu_o), __VA_ARGS__)
+
+/** T_nn_prelu(.num_parameters: i64 = 1, .init: f64 = 0.25, .device: device? = absent, .dtype:
+ *     dtype? = absent)
+ * input where it is positive, weight * input elsewhere. The module. */
+typedef struct {
+  int64_t num_parameters;
+  double init;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_prelu_options;
+static inline T_nn_prelu_options T_nn_prelu_defaults(void) {
+  T_nn_prelu_options options = {1, 0.25, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_prelu(const T_nn_prelu_options *options) {
+  dt_module *result = NULL;
+  dt_nn_prelu_options c_options = DT_NN_PRELU_OPTIONS_INIT;
+  c_options.num_parameters = options->num_parameters;
+  c_options.init = options->init;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_prelu(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_prelu(...) T_nn_prelu_with_(__VA_ARGS__, )
+#define T_nn_prelu_with_(...) \
+  T_OPTIONS_(nn_prelu, \
+    T_do_nn_prelu(&T_nn_prelu_o), __VA_ARGS__)
+
+/** T_nn_softmin(dim: i64)
+ * softmax of -input. The module. */
+static inline dt_module *T_nn_softmin(int64_t dim) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_softmin(dim, &result));
+  return T_own_module_(result);
+}
+
 /** T_nn_softmax(dim: i64)
  * exp(input) / sum(exp(input)) along a dimension. The module. */
 static inline dt_module *T_nn_softmax(int64_t dim) {
@@ -5167,6 +5473,292 @@ static inline dt_tensor *T_minimum(dt_tensor *input, dt_tensor *other) {
   return T_own_tensor_(result);
 }
 
+/** T_hardtanh(input: tensor, .min_val: f64 = -1.0, .max_val: f64 = 1.0)
+ * Limits each element to [min_val, max_val]. The gradient at the bounds is 0. */
+typedef struct {
+  double min_val;
+  double max_val;
+} T_hardtanh_options;
+static inline T_hardtanh_options T_hardtanh_defaults(void) {
+  T_hardtanh_options options = {-1.0, 1.0};
+  return options;
+}
+static inline dt_tensor *T_do_hardtanh(dt_tensor *input, const T_hardtanh_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hardtanh(input, options->min_val, options->max_val, &result));
+  return T_own_tensor_(result);
+}
+#define T_hardtanh(...) T_hardtanh_with_(__VA_ARGS__, )
+#define T_hardtanh_with_(input, ...) \
+  T_OPTIONS_(hardtanh, \
+    T_do_hardtanh(input, &T_hardtanh_o), __VA_ARGS__)
+
+/** T_hardtanh_(input: tensor, .min_val: f64 = -1.0, .max_val: f64 = 1.0)
+ * In-place version of `hardtanh`. */
+typedef struct {
+  double min_val;
+  double max_val;
+} T_hardtanh__options;
+static inline T_hardtanh__options T_hardtanh__defaults(void) {
+  T_hardtanh__options options = {-1.0, 1.0};
+  return options;
+}
+static inline dt_tensor *T_do_hardtanh_(dt_tensor *input, const T_hardtanh__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_hardtanh_(input, options->min_val, options->max_val)) ? input : NULL;
+}
+#define T_hardtanh_(...) T_hardtanh__with_(__VA_ARGS__, )
+#define T_hardtanh__with_(input, ...) \
+  T_OPTIONS_(hardtanh_, \
+    T_do_hardtanh_(input, &T_hardtanh__o), __VA_ARGS__)
+
+/** T_relu6(input: tensor)
+ * hardtanh between 0 and 6. */
+static inline dt_tensor *T_relu6(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_relu6(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_relu6_(input: tensor)
+ * In-place version of `relu6`. */
+static inline dt_tensor *T_relu6_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_relu6_(input)) ? input : NULL;
+}
+
+/** T_hardsigmoid(input: tensor)
+ * min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. */
+static inline dt_tensor *T_hardsigmoid(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hardsigmoid(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_hardsigmoid_(input: tensor)
+ * In-place version of `hardsigmoid`. */
+static inline dt_tensor *T_hardsigmoid_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_hardsigmoid_(input)) ? input : NULL;
+}
+
+/** T_hardswish(input: tensor)
+ * input * hardsigmoid(input). */
+static inline dt_tensor *T_hardswish(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hardswish(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_hardswish_(input: tensor)
+ * In-place version of `hardswish`. */
+static inline dt_tensor *T_hardswish_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_hardswish_(input)) ? input : NULL;
+}
+
+/** T_hardshrink(input: tensor, .lambd: scalar = 0.5)
+ * input where |input| > lambd, 0 elsewhere. */
+typedef struct {
+  T_Number lambd;
+} T_hardshrink_options;
+static inline T_hardshrink_options T_hardshrink_defaults(void) {
+  T_hardshrink_options options = {{DT_SCALAR_KIND_FLOAT, 0, 0.5}};
+  return options;
+}
+static inline dt_tensor *T_do_hardshrink(dt_tensor *input, const T_hardshrink_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hardshrink(input, options->lambd.kind, options->lambd.i, options->lambd.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_hardshrink(...) T_hardshrink_with_(__VA_ARGS__, )
+#define T_hardshrink_with_(input, ...) \
+  T_OPTIONS_(hardshrink, \
+    T_do_hardshrink(input, &T_hardshrink_o), __VA_ARGS__)
+
+/** T_softshrink(input: tensor, .lambd: f64 = 0.5)
+ * input moved towards 0 by lambd; 0 where |input| <= lambd. */
+typedef struct {
+  double lambd;
+} T_softshrink_options;
+static inline T_softshrink_options T_softshrink_defaults(void) {
+  T_softshrink_options options = {0.5};
+  return options;
+}
+static inline dt_tensor *T_do_softshrink(dt_tensor *input, const T_softshrink_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_softshrink(input, options->lambd, &result));
+  return T_own_tensor_(result);
+}
+#define T_softshrink(...) T_softshrink_with_(__VA_ARGS__, )
+#define T_softshrink_with_(input, ...) \
+  T_OPTIONS_(softshrink, \
+    T_do_softshrink(input, &T_softshrink_o), __VA_ARGS__)
+
+/** T_tanhshrink(input: tensor)
+ * input - tanh(input). */
+static inline dt_tensor *T_tanhshrink(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tanhshrink(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_threshold(input: tensor, threshold: scalar, value: scalar)
+ * input where it is above the threshold, value elsewhere. */
+static inline dt_tensor *T_do_threshold(dt_tensor *input, T_Number threshold, T_Number value) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_threshold(
+    input, threshold.kind, threshold.i, threshold.f, value.kind, value.i, value.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_threshold(input, threshold, value) T_do_threshold(input, T_NUM(threshold), T_NUM(value))
+
+/** T_threshold_(input: tensor, threshold: scalar, value: scalar)
+ * In-place version of `threshold`. */
+static inline dt_tensor *T_do_threshold_(dt_tensor *input, T_Number threshold, T_Number value) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_threshold_(
+    input, threshold.kind, threshold.i, threshold.f, value.kind, value.i, value.f)) ? input : NULL;
+}
+#define T_threshold_(input, threshold, value) T_do_threshold_(input, T_NUM(threshold), T_NUM(value))
+
+/** T_softsign(input: tensor)
+ * input / (1 + |input|). */
+static inline dt_tensor *T_softsign(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_softsign(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_selu(input: tensor)
+ * elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515). */
+static inline dt_tensor *T_selu(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_selu(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_selu_(input: tensor)
+ * In-place version of `selu`. */
+static inline dt_tensor *T_selu_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_selu_(input)) ? input : NULL;
+}
+
+/** T_celu(input: tensor, .alpha: f64 = 1.0)
+ * input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. */
+typedef struct {
+  double alpha;
+} T_celu_options;
+static inline T_celu_options T_celu_defaults(void) {
+  T_celu_options options = {1.0};
+  return options;
+}
+static inline dt_tensor *T_do_celu(dt_tensor *input, const T_celu_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_celu(input, options->alpha, &result));
+  return T_own_tensor_(result);
+}
+#define T_celu(...) T_celu_with_(__VA_ARGS__, )
+#define T_celu_with_(input, ...) \
+  T_OPTIONS_(celu, \
+    T_do_celu(input, &T_celu_o), __VA_ARGS__)
+
+/** T_celu_(input: tensor, .alpha: f64 = 1.0)
+ * In-place version of `celu`. */
+typedef struct {
+  double alpha;
+} T_celu__options;
+static inline T_celu__options T_celu__defaults(void) {
+  T_celu__options options = {1.0};
+  return options;
+}
+static inline dt_tensor *T_do_celu_(dt_tensor *input, const T_celu__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_celu_(input, options->alpha)) ? input : NULL;
+}
+#define T_celu_(...) T_celu__with_(__VA_ARGS__, )
+#define T_celu__with_(input, ...) \
+  T_OPTIONS_(celu_, \
+    T_do_celu_(input, &T_celu__o), __VA_ARGS__)
+
+/** T_mish(input: tensor)
+ * input * tanh(softplus(input)). */
+static inline dt_tensor *T_mish(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_mish(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_mish_(input: tensor)
+ * In-place version of `mish`. */
+static inline dt_tensor *T_mish_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_mish_(input)) ? input : NULL;
+}
+
+/** T_glu(input: tensor, .dim: i64 = -1)
+ * The first half of the input times the sigmoid of the second. */
+typedef struct {
+  int64_t dim;
+} T_glu_options;
+static inline T_glu_options T_glu_defaults(void) {
+  T_glu_options options = {-1};
+  return options;
+}
+static inline dt_tensor *T_do_glu(dt_tensor *input, const T_glu_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_glu(input, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_glu(...) T_glu_with_(__VA_ARGS__, )
+#define T_glu_with_(input, ...) \
+  T_OPTIONS_(glu, \
+    T_do_glu(input, &T_glu_o), __VA_ARGS__)
+
+/** T_prelu(input: tensor, weight: tensor)
+ * input where it is positive, weight * input elsewhere. */
+static inline dt_tensor *T_prelu(dt_tensor *input, dt_tensor *weight) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_prelu(input, weight, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_softmin(input: tensor, dim: i64, .dtype: dtype? = absent)
+ * softmax of -input. */
+typedef struct {
+  dt_dtype dtype;
+} T_softmin_options;
+static inline T_softmin_options T_softmin_defaults(void) {
+  T_softmin_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_softmin(
+    dt_tensor *input, int64_t dim, const T_softmin_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_softmin(input, dim, options->dtype, &result));
+  return T_own_tensor_(result);
+}
+#define T_softmin(...) T_softmin_with_(__VA_ARGS__, )
+#define T_softmin_with_(input, dim, ...) \
+  T_OPTIONS_(softmin, \
+    T_do_softmin(input, dim, &T_softmin_o), __VA_ARGS__)
+
 /** T_eq(input: tensor, other: operand)
  * Where input == other. */
 static inline dt_tensor *T_do_eq(dt_tensor *input, T_Operand other) {
@@ -5513,6 +6105,747 @@ static inline dt_tensor *T_do_masked_fill_(dt_tensor *input, dt_tensor *mask, T_
     input, mask, value.tensor, value.number.kind, value.number.i, value.number.f)) ? input : NULL;
 }
 #define T_masked_fill_(input, mask, value) T_do_masked_fill_(input, mask, T_OP(value))
+
+/** T_tan(input: tensor)
+ * Tangent of each element. */
+static inline dt_tensor *T_tan(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tan(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_tan_(input: tensor)
+ * In-place version of `tan`. */
+static inline dt_tensor *T_tan_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_tan_(input)) ? input : NULL;
+}
+
+/** T_asin(input: tensor)
+ * Inverse sine of each element; NaN outside of [-1, 1]. */
+static inline dt_tensor *T_asin(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_asin(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_asin_(input: tensor)
+ * In-place version of `asin`. */
+static inline dt_tensor *T_asin_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_asin_(input)) ? input : NULL;
+}
+
+/** T_acos(input: tensor)
+ * Inverse cosine of each element; NaN outside of [-1, 1]. */
+static inline dt_tensor *T_acos(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_acos(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_acos_(input: tensor)
+ * In-place version of `acos`. */
+static inline dt_tensor *T_acos_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_acos_(input)) ? input : NULL;
+}
+
+/** T_atan(input: tensor)
+ * Inverse tangent of each element. */
+static inline dt_tensor *T_atan(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_atan(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_atan_(input: tensor)
+ * In-place version of `atan`. */
+static inline dt_tensor *T_atan_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_atan_(input)) ? input : NULL;
+}
+
+/** T_sinh(input: tensor)
+ * Hyperbolic sine of each element. */
+static inline dt_tensor *T_sinh(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_sinh(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_sinh_(input: tensor)
+ * In-place version of `sinh`. */
+static inline dt_tensor *T_sinh_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_sinh_(input)) ? input : NULL;
+}
+
+/** T_cosh(input: tensor)
+ * Hyperbolic cosine of each element. */
+static inline dt_tensor *T_cosh(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cosh(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_cosh_(input: tensor)
+ * In-place version of `cosh`. */
+static inline dt_tensor *T_cosh_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_cosh_(input)) ? input : NULL;
+}
+
+/** T_asinh(input: tensor)
+ * Inverse hyperbolic sine of each element. */
+static inline dt_tensor *T_asinh(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_asinh(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_asinh_(input: tensor)
+ * In-place version of `asinh`. */
+static inline dt_tensor *T_asinh_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_asinh_(input)) ? input : NULL;
+}
+
+/** T_acosh(input: tensor)
+ * Inverse hyperbolic cosine of each element; NaN below 1. */
+static inline dt_tensor *T_acosh(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_acosh(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_acosh_(input: tensor)
+ * In-place version of `acosh`. */
+static inline dt_tensor *T_acosh_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_acosh_(input)) ? input : NULL;
+}
+
+/** T_atanh(input: tensor)
+ * Inverse hyperbolic tangent of each element; NaN outside of [-1, 1]. */
+static inline dt_tensor *T_atanh(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_atanh(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_atanh_(input: tensor)
+ * In-place version of `atanh`. */
+static inline dt_tensor *T_atanh_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_atanh_(input)) ? input : NULL;
+}
+
+/** T_atan2(input: tensor, other: tensor)
+ * Angle of the point (other, input), in [-pi, pi]. */
+static inline dt_tensor *T_atan2(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_atan2(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_atan2_(input: tensor, other: tensor)
+ * In-place version of `atan2`. */
+static inline dt_tensor *T_atan2_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_atan2_(input, other)) ? input : NULL;
+}
+
+/** T_hypot(input: tensor, other: tensor)
+ * sqrt(input^2 + other^2), without overflow. */
+static inline dt_tensor *T_hypot(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hypot(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_hypot_(input: tensor, other: tensor)
+ * In-place version of `hypot`. */
+static inline dt_tensor *T_hypot_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_hypot_(input, other)) ? input : NULL;
+}
+
+/** T_sinc(input: tensor)
+ * sin(pi input) / (pi input), and 1 at 0. */
+static inline dt_tensor *T_sinc(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_sinc(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_sinc_(input: tensor)
+ * In-place version of `sinc`. */
+static inline dt_tensor *T_sinc_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_sinc_(input)) ? input : NULL;
+}
+
+/** T_deg2rad(input: tensor)
+ * Degrees in radians. */
+static inline dt_tensor *T_deg2rad(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_deg2rad(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_deg2rad_(input: tensor)
+ * In-place version of `deg2rad`. */
+static inline dt_tensor *T_deg2rad_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_deg2rad_(input)) ? input : NULL;
+}
+
+/** T_rad2deg(input: tensor)
+ * Radians in degrees. */
+static inline dt_tensor *T_rad2deg(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rad2deg(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_rad2deg_(input: tensor)
+ * In-place version of `rad2deg`. */
+static inline dt_tensor *T_rad2deg_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_rad2deg_(input)) ? input : NULL;
+}
+
+/** T_expm1(input: tensor)
+ * exp(input) - 1, accurate near 0. */
+static inline dt_tensor *T_expm1(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_expm1(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_expm1_(input: tensor)
+ * In-place version of `expm1`. */
+static inline dt_tensor *T_expm1_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_expm1_(input)) ? input : NULL;
+}
+
+/** T_exp2(input: tensor)
+ * 2 to the power of each element. */
+static inline dt_tensor *T_exp2(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_exp2(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_exp2_(input: tensor)
+ * In-place version of `exp2`. */
+static inline dt_tensor *T_exp2_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_exp2_(input)) ? input : NULL;
+}
+
+/** T_log2(input: tensor)
+ * Logarithm to the base 2. */
+static inline dt_tensor *T_log2(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_log2(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_log2_(input: tensor)
+ * In-place version of `log2`. */
+static inline dt_tensor *T_log2_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_log2_(input)) ? input : NULL;
+}
+
+/** T_log10(input: tensor)
+ * Logarithm to the base 10. */
+static inline dt_tensor *T_log10(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_log10(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_log10_(input: tensor)
+ * In-place version of `log10`. */
+static inline dt_tensor *T_log10_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_log10_(input)) ? input : NULL;
+}
+
+/** T_logit(input: tensor, .eps: f64? = absent)
+ * log(input / (1 - input)), the inverse of sigmoid. */
+typedef struct {
+  T_Real eps;
+} T_logit_options;
+static inline T_logit_options T_logit_defaults(void) {
+  T_logit_options options = {{0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_logit(dt_tensor *input, const T_logit_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_logit(input, options->eps.given ? &options->eps.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_logit(...) T_logit_with_(__VA_ARGS__, )
+#define T_logit_with_(input, ...) \
+  T_OPTIONS_(logit, \
+    T_do_logit(input, &T_logit_o), __VA_ARGS__)
+
+/** T_logit_(input: tensor, .eps: f64? = absent)
+ * In-place version of `logit`. */
+typedef struct {
+  T_Real eps;
+} T_logit__options;
+static inline T_logit__options T_logit__defaults(void) {
+  T_logit__options options = {{0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_logit_(dt_tensor *input, const T_logit__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_logit_(input, options->eps.given ? &options->eps.value : NULL)) ? input : NULL;
+}
+#define T_logit_(...) T_logit__with_(__VA_ARGS__, )
+#define T_logit__with_(input, ...) \
+  T_OPTIONS_(logit_, \
+    T_do_logit_(input, &T_logit__o), __VA_ARGS__)
+
+/** T_xlogy(input: operand, other: operand)
+ * input * log(other), and 0 where input is 0. */
+static inline dt_tensor *T_do_xlogy(T_Operand input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_xlogy(
+    input.tensor, input.number.kind, input.number.i, input.number.f, other.tensor,
+    other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_xlogy(input, other) T_do_xlogy(T_OP(input), T_OP(other))
+
+/** T_xlogy_(input: tensor, other: operand)
+ * In-place version of `xlogy`. */
+static inline dt_tensor *T_do_xlogy_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_xlogy_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_xlogy_(input, other) T_do_xlogy_(input, T_OP(other))
+
+/** T_logaddexp(input: tensor, other: tensor)
+ * log(exp(input) + exp(other)), without overflow. */
+static inline dt_tensor *T_logaddexp(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_logaddexp(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_logaddexp2(input: tensor, other: tensor)
+ * log2(2^input + 2^other), without overflow. */
+static inline dt_tensor *T_logaddexp2(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_logaddexp2(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_float_power(input: operand, exponent: operand)
+ * pow in float64. */
+static inline dt_tensor *T_do_float_power(T_Operand input, T_Operand exponent) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_float_power(
+    input.tensor, input.number.kind, input.number.i, input.number.f, exponent.tensor,
+    exponent.number.kind, exponent.number.i, exponent.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_float_power(input, exponent) T_do_float_power(T_OP(input), T_OP(exponent))
+
+/** T_float_power_(input: tensor, exponent: operand)
+ * In-place version of `float_power`. */
+static inline dt_tensor *T_do_float_power_(dt_tensor *input, T_Operand exponent) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_float_power_(
+    input, exponent.tensor, exponent.number.kind, exponent.number.i,
+    exponent.number.f)) ? input : NULL;
+}
+#define T_float_power_(input, exponent) T_do_float_power_(input, T_OP(exponent))
+
+/** T_ldexp(input: tensor, other: tensor)
+ * input * 2^other. */
+static inline dt_tensor *T_ldexp(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_ldexp(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_ldexp_(input: tensor, other: tensor)
+ * In-place version of `ldexp`. */
+static inline dt_tensor *T_ldexp_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_ldexp_(input, other)) ? input : NULL;
+}
+
+/** T_frac(input: tensor)
+ * The part behind the point, with the sign of the element. */
+static inline dt_tensor *T_frac(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_frac(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_frac_(input: tensor)
+ * In-place version of `frac`. */
+static inline dt_tensor *T_frac_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_frac_(input)) ? input : NULL;
+}
+
+/** T_round_decimals(input: tensor, decimals: i64)
+ * Rounded to so many decimals; halves go to the even neighbour. */
+static inline dt_tensor *T_round_decimals(dt_tensor *input, int64_t decimals) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_round_decimals(input, decimals, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_round_decimals_(input: tensor, decimals: i64)
+ * In-place version of `round_decimals`. */
+static inline dt_tensor *T_round_decimals_(dt_tensor *input, int64_t decimals) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_round_decimals_(input, decimals)) ? input : NULL;
+}
+
+/** T_positive(input: tensor)
+ * The tensor itself. */
+static inline dt_tensor *T_positive(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_positive(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_signbit(input: tensor)
+ * Where the sign is minus, that of -0 too. */
+static inline dt_tensor *T_signbit(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_signbit(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_copysign(input: tensor, other: operand)
+ * The size of input with the sign of other. */
+static inline dt_tensor *T_do_copysign(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_copysign(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_copysign(input, other) T_do_copysign(input, T_OP(other))
+
+/** T_copysign_(input: tensor, other: operand)
+ * In-place version of `copysign`. */
+static inline dt_tensor *T_do_copysign_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_copysign_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_copysign_(input, other) T_do_copysign_(input, T_OP(other))
+
+/** T_fmod(input: tensor, other: operand)
+ * input - other * trunc(input / other): C's remainder; the sign is the input's. */
+static inline dt_tensor *T_do_fmod(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_fmod(input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_fmod(input, other) T_do_fmod(input, T_OP(other))
+
+/** T_fmod_(input: tensor, other: operand)
+ * In-place version of `fmod`. */
+static inline dt_tensor *T_do_fmod_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_fmod_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_fmod_(input, other) T_do_fmod_(input, T_OP(other))
+
+/** T_gcd(input: tensor, other: tensor)
+ * Greatest common divisor of integers. */
+static inline dt_tensor *T_gcd(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gcd(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_gcd_(input: tensor, other: tensor)
+ * In-place version of `gcd`. */
+static inline dt_tensor *T_gcd_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_gcd_(input, other)) ? input : NULL;
+}
+
+/** T_lcm(input: tensor, other: tensor)
+ * Least common multiple of integers. */
+static inline dt_tensor *T_lcm(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_lcm(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_lcm_(input: tensor, other: tensor)
+ * In-place version of `lcm`. */
+static inline dt_tensor *T_lcm_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_lcm_(input, other)) ? input : NULL;
+}
+
+/** T_heaviside(input: tensor, values: tensor)
+ * 0 for negative elements, 1 for positive ones, and values where they are 0. */
+static inline dt_tensor *T_heaviside(dt_tensor *input, dt_tensor *values) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_heaviside(input, values, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_heaviside_(input: tensor, values: tensor)
+ * In-place version of `heaviside`. */
+static inline dt_tensor *T_heaviside_(dt_tensor *input, dt_tensor *values) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_heaviside_(input, values)) ? input : NULL;
+}
+
+/** T_fmax(input: tensor, other: tensor)
+ * The larger of two elements; the other one if one is NaN. */
+static inline dt_tensor *T_fmax(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_fmax(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_fmin(input: tensor, other: tensor)
+ * The smaller of two elements; the other one if one is NaN. */
+static inline dt_tensor *T_fmin(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_fmin(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_nan_to_num(input: tensor, .nan: f64? = absent, .posinf: f64? = absent, .neginf: f64? = absent)
+ * The input with finite numbers in the place of NaN and infinities. */
+typedef struct {
+  T_Real nan;
+  T_Real posinf;
+  T_Real neginf;
+} T_nan_to_num_options;
+static inline T_nan_to_num_options T_nan_to_num_defaults(void) {
+  T_nan_to_num_options options = {{0, 0}, {0, 0}, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_nan_to_num(dt_tensor *input, const T_nan_to_num_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nan_to_num(
+    input, options->nan.given ? &options->nan.value : NULL,
+    options->posinf.given ? &options->posinf.value : NULL,
+    options->neginf.given ? &options->neginf.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_nan_to_num(...) T_nan_to_num_with_(__VA_ARGS__, )
+#define T_nan_to_num_with_(input, ...) \
+  T_OPTIONS_(nan_to_num, \
+    T_do_nan_to_num(input, &T_nan_to_num_o), __VA_ARGS__)
+
+/** T_nan_to_num_(input: tensor, .nan: f64? = absent, .posinf: f64? = absent, .neginf: f64? =
+ *     absent)
+ * In-place version of `nan_to_num`. */
+typedef struct {
+  T_Real nan;
+  T_Real posinf;
+  T_Real neginf;
+} T_nan_to_num__options;
+static inline T_nan_to_num__options T_nan_to_num__defaults(void) {
+  T_nan_to_num__options options = {{0, 0}, {0, 0}, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_nan_to_num_(dt_tensor *input, const T_nan_to_num__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_nan_to_num_(
+    input, options->nan.given ? &options->nan.value : NULL,
+    options->posinf.given ? &options->posinf.value : NULL,
+    options->neginf.given ? &options->neginf.value : NULL)) ? input : NULL;
+}
+#define T_nan_to_num_(...) T_nan_to_num__with_(__VA_ARGS__, )
+#define T_nan_to_num__with_(input, ...) \
+  T_OPTIONS_(nan_to_num_, \
+    T_do_nan_to_num_(input, &T_nan_to_num__o), __VA_ARGS__)
+
+/** T_isposinf(input: tensor)
+ * Where elements are infinity. */
+static inline dt_tensor *T_isposinf(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_isposinf(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_isneginf(input: tensor)
+ * Where elements are -infinity. */
+static inline dt_tensor *T_isneginf(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_isneginf(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_isreal(input: tensor)
+ * Where elements have no imaginary part: everywhere. */
+static inline dt_tensor *T_isreal(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_isreal(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_lerp(input: tensor, end: tensor, weight: operand)
+ * input + weight * (end - input). */
+static inline dt_tensor *T_do_lerp(dt_tensor *input, dt_tensor *end, T_Operand weight) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_lerp(
+    input, end, weight.tensor, weight.number.kind, weight.number.i, weight.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_lerp(input, end, weight) T_do_lerp(input, end, T_OP(weight))
+
+/** T_lerp_(input: tensor, end: tensor, weight: operand)
+ * In-place version of `lerp`. */
+static inline dt_tensor *T_do_lerp_(dt_tensor *input, dt_tensor *end, T_Operand weight) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_lerp_(
+    input, end, weight.tensor, weight.number.kind, weight.number.i,
+    weight.number.f)) ? input : NULL;
+}
+#define T_lerp_(input, end, weight) T_do_lerp_(input, end, T_OP(weight))
+
+/** T_addcmul(input: tensor, tensor1: tensor, tensor2: tensor, .value: scalar = 1)
+ * input + value * tensor1 * tensor2. */
+typedef struct {
+  T_Number value;
+} T_addcmul_options;
+static inline T_addcmul_options T_addcmul_defaults(void) {
+  T_addcmul_options options = {{DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addcmul(
+    dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, const T_addcmul_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_addcmul(
+    input, tensor1, tensor2, options->value.kind, options->value.i, options->value.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_addcmul(...) T_addcmul_with_(__VA_ARGS__, )
+#define T_addcmul_with_(input, tensor1, tensor2, ...) \
+  T_OPTIONS_(addcmul, \
+    T_do_addcmul(input, tensor1, tensor2, &T_addcmul_o), __VA_ARGS__)
+
+/** T_addcmul_(input: tensor, tensor1: tensor, tensor2: tensor, .value: scalar = 1)
+ * In-place version of `addcmul`. */
+typedef struct {
+  T_Number value;
+} T_addcmul__options;
+static inline T_addcmul__options T_addcmul__defaults(void) {
+  T_addcmul__options options = {{DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addcmul_(
+    dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, const T_addcmul__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_addcmul_(
+    input, tensor1, tensor2, options->value.kind, options->value.i,
+    options->value.f)) ? input : NULL;
+}
+#define T_addcmul_(...) T_addcmul__with_(__VA_ARGS__, )
+#define T_addcmul__with_(input, tensor1, tensor2, ...) \
+  T_OPTIONS_(addcmul_, \
+    T_do_addcmul_(input, tensor1, tensor2, &T_addcmul__o), __VA_ARGS__)
+
+/** T_addcdiv(input: tensor, tensor1: tensor, tensor2: tensor, .value: scalar = 1)
+ * input + value * tensor1 / tensor2. */
+typedef struct {
+  T_Number value;
+} T_addcdiv_options;
+static inline T_addcdiv_options T_addcdiv_defaults(void) {
+  T_addcdiv_options options = {{DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addcdiv(
+    dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, const T_addcdiv_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_addcdiv(
+    input, tensor1, tensor2, options->value.kind, options->value.i, options->value.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_addcdiv(...) T_addcdiv_with_(__VA_ARGS__, )
+#define T_addcdiv_with_(input, tensor1, tensor2, ...) \
+  T_OPTIONS_(addcdiv, \
+    T_do_addcdiv(input, tensor1, tensor2, &T_addcdiv_o), __VA_ARGS__)
+
+/** T_addcdiv_(input: tensor, tensor1: tensor, tensor2: tensor, .value: scalar = 1)
+ * In-place version of `addcdiv`. */
+typedef struct {
+  T_Number value;
+} T_addcdiv__options;
+static inline T_addcdiv__options T_addcdiv__defaults(void) {
+  T_addcdiv__options options = {{DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addcdiv_(
+    dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, const T_addcdiv__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_addcdiv_(
+    input, tensor1, tensor2, options->value.kind, options->value.i,
+    options->value.f)) ? input : NULL;
+}
+#define T_addcdiv_(...) T_addcdiv__with_(__VA_ARGS__, )
+#define T_addcdiv__with_(input, tensor1, tensor2, ...) \
+  T_OPTIONS_(addcdiv_, \
+    T_do_addcdiv_(input, tensor1, tensor2, &T_addcdiv__o), __VA_ARGS__)
 
 /** T_rand(size: i64[], .generator: generator? = absent, .dtype: dtype? = absent, .device: device? =
  *     absent, .requires_grad: bool = false)
@@ -7292,6 +8625,435 @@ static inline dt_tensor *T_flip(dt_tensor *input, T_Dims dims) {
   T_check(dt_flip(input, dims.p, dims.n, &result));
   return T_own_tensor_(result);
 }
+
+/** T_absolute(input: tensor)
+ * Another name of `abs`. */
+static inline dt_tensor *T_absolute(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_absolute(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_absolute_(input: tensor)
+ * Another name of `abs_`. */
+static inline dt_tensor *T_absolute_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_absolute_(input)) ? input : NULL;
+}
+
+/** T_negative(input: tensor)
+ * Another name of `neg`. */
+static inline dt_tensor *T_negative(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_negative(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_negative_(input: tensor)
+ * Another name of `neg_`. */
+static inline dt_tensor *T_negative_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_negative_(input)) ? input : NULL;
+}
+
+/** T_sgn(input: tensor)
+ * Another name of `sign`. */
+static inline dt_tensor *T_sgn(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_sgn(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_sgn_(input: tensor)
+ * Another name of `sign_`. */
+static inline dt_tensor *T_sgn_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_sgn_(input)) ? input : NULL;
+}
+
+/** T_fix(input: tensor)
+ * Another name of `trunc`. */
+static inline dt_tensor *T_fix(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_fix(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_fix_(input: tensor)
+ * Another name of `trunc_`. */
+static inline dt_tensor *T_fix_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_fix_(input)) ? input : NULL;
+}
+
+/** T_arcsin(input: tensor)
+ * Another name of `asin`. */
+static inline dt_tensor *T_arcsin(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_arcsin(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_arcsin_(input: tensor)
+ * Another name of `asin_`. */
+static inline dt_tensor *T_arcsin_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_arcsin_(input)) ? input : NULL;
+}
+
+/** T_arccos(input: tensor)
+ * Another name of `acos`. */
+static inline dt_tensor *T_arccos(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_arccos(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_arccos_(input: tensor)
+ * Another name of `acos_`. */
+static inline dt_tensor *T_arccos_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_arccos_(input)) ? input : NULL;
+}
+
+/** T_arctan(input: tensor)
+ * Another name of `atan`. */
+static inline dt_tensor *T_arctan(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_arctan(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_arctan_(input: tensor)
+ * Another name of `atan_`. */
+static inline dt_tensor *T_arctan_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_arctan_(input)) ? input : NULL;
+}
+
+/** T_arctan2(input: tensor, other: tensor)
+ * Another name of `atan2`. */
+static inline dt_tensor *T_arctan2(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_arctan2(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_arctan2_(input: tensor, other: tensor)
+ * Another name of `atan2_`. */
+static inline dt_tensor *T_arctan2_(dt_tensor *input, dt_tensor *other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_arctan2_(input, other)) ? input : NULL;
+}
+
+/** T_arcsinh(input: tensor)
+ * Another name of `asinh`. */
+static inline dt_tensor *T_arcsinh(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_arcsinh(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_arcsinh_(input: tensor)
+ * Another name of `asinh_`. */
+static inline dt_tensor *T_arcsinh_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_arcsinh_(input)) ? input : NULL;
+}
+
+/** T_arccosh(input: tensor)
+ * Another name of `acosh`. */
+static inline dt_tensor *T_arccosh(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_arccosh(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_arccosh_(input: tensor)
+ * Another name of `acosh_`. */
+static inline dt_tensor *T_arccosh_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_arccosh_(input)) ? input : NULL;
+}
+
+/** T_arctanh(input: tensor)
+ * Another name of `atanh`. */
+static inline dt_tensor *T_arctanh(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_arctanh(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_arctanh_(input: tensor)
+ * Another name of `atanh_`. */
+static inline dt_tensor *T_arctanh_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_arctanh_(input)) ? input : NULL;
+}
+
+/** T_subtract(input: tensor, other: operand, .alpha: scalar = 1)
+ * Another name of `sub`. */
+typedef struct {
+  T_Number alpha;
+} T_subtract_options;
+static inline T_subtract_options T_subtract_defaults(void) {
+  T_subtract_options options = {{DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_subtract(
+    dt_tensor *input, T_Operand other, const T_subtract_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_subtract(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, options->alpha.kind,
+    options->alpha.i, options->alpha.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_subtract(...) T_subtract_with_(__VA_ARGS__, )
+#define T_subtract_with_(input, other, ...) \
+  T_OPTIONS_(subtract, \
+    T_do_subtract(input, T_OP(other), &T_subtract_o), __VA_ARGS__)
+
+/** T_subtract_(input: tensor, other: operand, .alpha: scalar = 1)
+ * Another name of `sub_`. */
+typedef struct {
+  T_Number alpha;
+} T_subtract__options;
+static inline T_subtract__options T_subtract__defaults(void) {
+  T_subtract__options options = {{DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_subtract_(
+    dt_tensor *input, T_Operand other, const T_subtract__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_subtract_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, options->alpha.kind,
+    options->alpha.i, options->alpha.f)) ? input : NULL;
+}
+#define T_subtract_(...) T_subtract__with_(__VA_ARGS__, )
+#define T_subtract__with_(input, other, ...) \
+  T_OPTIONS_(subtract_, \
+    T_do_subtract_(input, T_OP(other), &T_subtract__o), __VA_ARGS__)
+
+/** T_multiply(input: tensor, other: operand)
+ * Another name of `mul`. */
+static inline dt_tensor *T_do_multiply(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_multiply(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_multiply(input, other) T_do_multiply(input, T_OP(other))
+
+/** T_multiply_(input: tensor, other: operand)
+ * Another name of `mul_`. */
+static inline dt_tensor *T_do_multiply_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_multiply_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_multiply_(input, other) T_do_multiply_(input, T_OP(other))
+
+/** T_divide(input: tensor, other: operand, .rounding_mode: rounding_mode? = absent)
+ * Another name of `div`. */
+typedef struct {
+  dt_rounding_mode rounding_mode;
+} T_divide_options;
+static inline T_divide_options T_divide_defaults(void) {
+  T_divide_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_divide(
+    dt_tensor *input, T_Operand other, const T_divide_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_divide(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, options->rounding_mode,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_divide(...) T_divide_with_(__VA_ARGS__, )
+#define T_divide_with_(input, other, ...) \
+  T_OPTIONS_(divide, \
+    T_do_divide(input, T_OP(other), &T_divide_o), __VA_ARGS__)
+
+/** T_divide_(input: tensor, other: operand, .rounding_mode: rounding_mode? = absent)
+ * Another name of `div_`. */
+typedef struct {
+  dt_rounding_mode rounding_mode;
+} T_divide__options;
+static inline T_divide__options T_divide__defaults(void) {
+  T_divide__options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_divide_(
+    dt_tensor *input, T_Operand other, const T_divide__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_divide_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f,
+    options->rounding_mode)) ? input : NULL;
+}
+#define T_divide_(...) T_divide__with_(__VA_ARGS__, )
+#define T_divide__with_(input, other, ...) \
+  T_OPTIONS_(divide_, \
+    T_do_divide_(input, T_OP(other), &T_divide__o), __VA_ARGS__)
+
+/** T_clip(input: tensor, .min: operand? = absent, .max: operand? = absent)
+ * Another name of `clamp`. */
+typedef struct {
+  T_Operand min;
+  T_Operand max;
+} T_clip_options;
+static inline T_clip_options T_clip_defaults(void) {
+  T_clip_options options = {{NULL, {0, 0, 0}}, {NULL, {0, 0, 0}}};
+  return options;
+}
+static inline dt_tensor *T_do_clip(dt_tensor *input, const T_clip_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_clip(
+    input, options->min.tensor, options->min.number.kind, options->min.number.i,
+    options->min.number.f, options->max.tensor, options->max.number.kind, options->max.number.i,
+    options->max.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_clip(...) T_clip_with_(__VA_ARGS__, )
+#define T_clip_with_(input, ...) \
+  T_OPTIONS_(clip, \
+    T_do_clip(input, &T_clip_o), __VA_ARGS__)
+
+/** T_clip_(input: tensor, .min: operand? = absent, .max: operand? = absent)
+ * Another name of `clamp_`. */
+typedef struct {
+  T_Operand min;
+  T_Operand max;
+} T_clip__options;
+static inline T_clip__options T_clip__defaults(void) {
+  T_clip__options options = {{NULL, {0, 0, 0}}, {NULL, {0, 0, 0}}};
+  return options;
+}
+static inline dt_tensor *T_do_clip_(dt_tensor *input, const T_clip__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_clip_(
+    input, options->min.tensor, options->min.number.kind, options->min.number.i,
+    options->min.number.f, options->max.tensor, options->max.number.kind, options->max.number.i,
+    options->max.number.f)) ? input : NULL;
+}
+#define T_clip_(...) T_clip__with_(__VA_ARGS__, )
+#define T_clip__with_(input, ...) \
+  T_OPTIONS_(clip_, \
+    T_do_clip_(input, &T_clip__o), __VA_ARGS__)
+
+/** T_greater(input: tensor, other: operand)
+ * Another name of `gt`. */
+static inline dt_tensor *T_do_greater(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_greater(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_greater(input, other) T_do_greater(input, T_OP(other))
+
+/** T_greater_(input: tensor, other: operand)
+ * Another name of `gt_`. */
+static inline dt_tensor *T_do_greater_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_greater_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_greater_(input, other) T_do_greater_(input, T_OP(other))
+
+/** T_greater_equal(input: tensor, other: operand)
+ * Another name of `ge`. */
+static inline dt_tensor *T_do_greater_equal(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_greater_equal(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_greater_equal(input, other) T_do_greater_equal(input, T_OP(other))
+
+/** T_greater_equal_(input: tensor, other: operand)
+ * Another name of `ge_`. */
+static inline dt_tensor *T_do_greater_equal_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_greater_equal_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_greater_equal_(input, other) T_do_greater_equal_(input, T_OP(other))
+
+/** T_less(input: tensor, other: operand)
+ * Another name of `lt`. */
+static inline dt_tensor *T_do_less(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_less(input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_less(input, other) T_do_less(input, T_OP(other))
+
+/** T_less_(input: tensor, other: operand)
+ * Another name of `lt_`. */
+static inline dt_tensor *T_do_less_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_less_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_less_(input, other) T_do_less_(input, T_OP(other))
+
+/** T_less_equal(input: tensor, other: operand)
+ * Another name of `le`. */
+static inline dt_tensor *T_do_less_equal(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_less_equal(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_less_equal(input, other) T_do_less_equal(input, T_OP(other))
+
+/** T_less_equal_(input: tensor, other: operand)
+ * Another name of `le_`. */
+static inline dt_tensor *T_do_less_equal_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_less_equal_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_less_equal_(input, other) T_do_less_equal_(input, T_OP(other))
+
+/** T_not_equal(input: tensor, other: operand)
+ * Another name of `ne`. */
+static inline dt_tensor *T_do_not_equal(dt_tensor *input, T_Operand other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_not_equal(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_not_equal(input, other) T_do_not_equal(input, T_OP(other))
+
+/** T_not_equal_(input: tensor, other: operand)
+ * Another name of `ne_`. */
+static inline dt_tensor *T_do_not_equal_(dt_tensor *input, T_Operand other) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_not_equal_(
+    input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
+}
+#define T_not_equal_(input, other) T_do_not_equal_(input, T_OP(other))
 
 #ifdef __cplusplus
 }

@@ -433,6 +433,10 @@ class Tensor {
   Tensor maximum(const Tensor& other) const;
   // The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
   Tensor minimum(const Tensor& other) const;
+  // input where |input| > lambd, 0 elsewhere.
+  Tensor hardshrink(const Scalar& lambd = 0.5) const;
+  // input where it is positive, weight * input elsewhere.
+  Tensor prelu(const Tensor& weight) const;
   // Where input == other.
   Tensor eq(const Operand& other) const;
   // In-place version of `eq`.
@@ -506,6 +510,162 @@ class Tensor {
   Tensor masked_fill(const Tensor& mask, const Operand& value) const;
   // In-place version of `masked_fill`.
   const Tensor& masked_fill_(const Tensor& mask, const Operand& value) const;
+  // Tangent of each element.
+  Tensor tan() const;
+  // In-place version of `tan`.
+  const Tensor& tan_() const;
+  // Inverse sine of each element; NaN outside of [-1, 1].
+  Tensor asin() const;
+  // In-place version of `asin`.
+  const Tensor& asin_() const;
+  // Inverse cosine of each element; NaN outside of [-1, 1].
+  Tensor acos() const;
+  // In-place version of `acos`.
+  const Tensor& acos_() const;
+  // Inverse tangent of each element.
+  Tensor atan() const;
+  // In-place version of `atan`.
+  const Tensor& atan_() const;
+  // Hyperbolic sine of each element.
+  Tensor sinh() const;
+  // In-place version of `sinh`.
+  const Tensor& sinh_() const;
+  // Hyperbolic cosine of each element.
+  Tensor cosh() const;
+  // In-place version of `cosh`.
+  const Tensor& cosh_() const;
+  // Inverse hyperbolic sine of each element.
+  Tensor asinh() const;
+  // In-place version of `asinh`.
+  const Tensor& asinh_() const;
+  // Inverse hyperbolic cosine of each element; NaN below 1.
+  Tensor acosh() const;
+  // In-place version of `acosh`.
+  const Tensor& acosh_() const;
+  // Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
+  Tensor atanh() const;
+  // In-place version of `atanh`.
+  const Tensor& atanh_() const;
+  // Angle of the point (other, input), in [-pi, pi].
+  Tensor atan2(const Tensor& other) const;
+  // In-place version of `atan2`.
+  const Tensor& atan2_(const Tensor& other) const;
+  // sqrt(input^2 + other^2), without overflow.
+  Tensor hypot(const Tensor& other) const;
+  // In-place version of `hypot`.
+  const Tensor& hypot_(const Tensor& other) const;
+  // sin(pi input) / (pi input), and 1 at 0.
+  Tensor sinc() const;
+  // In-place version of `sinc`.
+  const Tensor& sinc_() const;
+  // Degrees in radians.
+  Tensor deg2rad() const;
+  // In-place version of `deg2rad`.
+  const Tensor& deg2rad_() const;
+  // Radians in degrees.
+  Tensor rad2deg() const;
+  // In-place version of `rad2deg`.
+  const Tensor& rad2deg_() const;
+  // exp(input) - 1, accurate near 0.
+  Tensor expm1() const;
+  // In-place version of `expm1`.
+  const Tensor& expm1_() const;
+  // 2 to the power of each element.
+  Tensor exp2() const;
+  // In-place version of `exp2`.
+  const Tensor& exp2_() const;
+  // Logarithm to the base 2.
+  Tensor log2() const;
+  // In-place version of `log2`.
+  const Tensor& log2_() const;
+  // Logarithm to the base 10.
+  Tensor log10() const;
+  // In-place version of `log10`.
+  const Tensor& log10_() const;
+  // log(input / (1 - input)), the inverse of sigmoid.
+  Tensor logit(std::optional<double> eps = std::nullopt) const;
+  // In-place version of `logit`.
+  const Tensor& logit_(std::optional<double> eps = std::nullopt) const;
+  // input * log(other), and 0 where input is 0.
+  Tensor xlogy(const Operand& other) const;
+  // In-place version of `xlogy`.
+  const Tensor& xlogy_(const Operand& other) const;
+  // log(exp(input) + exp(other)), without overflow.
+  Tensor logaddexp(const Tensor& other) const;
+  // log2(2^input + 2^other), without overflow.
+  Tensor logaddexp2(const Tensor& other) const;
+  // pow in float64.
+  Tensor float_power(const Operand& exponent) const;
+  // In-place version of `float_power`.
+  const Tensor& float_power_(const Operand& exponent) const;
+  // input * 2^other.
+  Tensor ldexp(const Tensor& other) const;
+  // In-place version of `ldexp`.
+  const Tensor& ldexp_(const Tensor& other) const;
+  // The part behind the point, with the sign of the element.
+  Tensor frac() const;
+  // In-place version of `frac`.
+  const Tensor& frac_() const;
+  // Rounded to so many decimals; halves go to the even neighbour.
+  Tensor round(int64_t decimals) const;
+  // In-place version of `round_decimals`.
+  const Tensor& round_(int64_t decimals) const;
+  // The tensor itself.
+  Tensor positive() const;
+  // Where the sign is minus, that of -0 too.
+  Tensor signbit() const;
+  // The size of input with the sign of other.
+  Tensor copysign(const Operand& other) const;
+  // In-place version of `copysign`.
+  const Tensor& copysign_(const Operand& other) const;
+  // input - other * trunc(input / other): C's remainder; the sign is the input's.
+  Tensor fmod(const Operand& other) const;
+  // In-place version of `fmod`.
+  const Tensor& fmod_(const Operand& other) const;
+  // Greatest common divisor of integers.
+  Tensor gcd(const Tensor& other) const;
+  // In-place version of `gcd`.
+  const Tensor& gcd_(const Tensor& other) const;
+  // Least common multiple of integers.
+  Tensor lcm(const Tensor& other) const;
+  // In-place version of `lcm`.
+  const Tensor& lcm_(const Tensor& other) const;
+  // 0 for negative elements, 1 for positive ones, and values where they are 0.
+  Tensor heaviside(const Tensor& values) const;
+  // In-place version of `heaviside`.
+  const Tensor& heaviside_(const Tensor& values) const;
+  // The larger of two elements; the other one if one is NaN.
+  Tensor fmax(const Tensor& other) const;
+  // The smaller of two elements; the other one if one is NaN.
+  Tensor fmin(const Tensor& other) const;
+  // The input with finite numbers in the place of NaN and infinities.
+  Tensor nan_to_num(
+    std::optional<double> nan = std::nullopt, std::optional<double> posinf = std::nullopt,
+    std::optional<double> neginf = std::nullopt) const;
+  // In-place version of `nan_to_num`.
+  const Tensor& nan_to_num_(
+    std::optional<double> nan = std::nullopt, std::optional<double> posinf = std::nullopt,
+    std::optional<double> neginf = std::nullopt) const;
+  // Where elements are infinity.
+  Tensor isposinf() const;
+  // Where elements are -infinity.
+  Tensor isneginf() const;
+  // Where elements have no imaginary part: everywhere.
+  Tensor isreal() const;
+  // input + weight * (end - input).
+  Tensor lerp(const Tensor& end, const Operand& weight) const;
+  // In-place version of `lerp`.
+  const Tensor& lerp_(const Tensor& end, const Operand& weight) const;
+  // input + value * tensor1 * tensor2.
+  Tensor addcmul(const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const;
+  // In-place version of `addcmul`.
+  const Tensor& addcmul_(
+    const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const;
+  // input + value * tensor1 / tensor2.
+  Tensor addcdiv(const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const;
+  // In-place version of `addcdiv`.
+  const Tensor& addcdiv_(
+    const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) const;
   // 1 with the probability that the input says, else 0.
   Tensor bernoulli(const Generator& generator = detail::none<Generator>()) const;
   // Fills the tensor with uniform numbers in [low, high).
@@ -699,6 +859,88 @@ class Tensor {
   Tensor repeat(const Ints& repeats) const;
   // Reverses the order of elements along dimensions.
   Tensor flip(const Ints& dims) const;
+  // Another name of `abs`.
+  Tensor absolute() const;
+  // Another name of `abs_`.
+  const Tensor& absolute_() const;
+  // Another name of `neg`.
+  Tensor negative() const;
+  // Another name of `neg_`.
+  const Tensor& negative_() const;
+  // Another name of `sign`.
+  Tensor sgn() const;
+  // Another name of `sign_`.
+  const Tensor& sgn_() const;
+  // Another name of `trunc`.
+  Tensor fix() const;
+  // Another name of `trunc_`.
+  const Tensor& fix_() const;
+  // Another name of `asin`.
+  Tensor arcsin() const;
+  // Another name of `asin_`.
+  const Tensor& arcsin_() const;
+  // Another name of `acos`.
+  Tensor arccos() const;
+  // Another name of `acos_`.
+  const Tensor& arccos_() const;
+  // Another name of `atan`.
+  Tensor arctan() const;
+  // Another name of `atan_`.
+  const Tensor& arctan_() const;
+  // Another name of `atan2`.
+  Tensor arctan2(const Tensor& other) const;
+  // Another name of `atan2_`.
+  const Tensor& arctan2_(const Tensor& other) const;
+  // Another name of `asinh`.
+  Tensor arcsinh() const;
+  // Another name of `asinh_`.
+  const Tensor& arcsinh_() const;
+  // Another name of `acosh`.
+  Tensor arccosh() const;
+  // Another name of `acosh_`.
+  const Tensor& arccosh_() const;
+  // Another name of `atanh`.
+  Tensor arctanh() const;
+  // Another name of `atanh_`.
+  const Tensor& arctanh_() const;
+  // Another name of `sub`.
+  Tensor subtract(const Operand& other, const Scalar& alpha = 1) const;
+  // Another name of `sub_`.
+  const Tensor& subtract_(const Operand& other, const Scalar& alpha = 1) const;
+  // Another name of `mul`.
+  Tensor multiply(const Operand& other) const;
+  // Another name of `mul_`.
+  const Tensor& multiply_(const Operand& other) const;
+  // Another name of `div`.
+  Tensor divide(
+    const Operand& other, std::optional<RoundingMode> rounding_mode = std::nullopt) const;
+  // Another name of `div_`.
+  const Tensor& divide_(
+    const Operand& other, std::optional<RoundingMode> rounding_mode = std::nullopt) const;
+  // Another name of `clamp`.
+  Tensor clip(const Operand& min = std::nullopt, const Operand& max = std::nullopt) const;
+  // Another name of `clamp_`.
+  const Tensor& clip_(const Operand& min = std::nullopt, const Operand& max = std::nullopt) const;
+  // Another name of `gt`.
+  Tensor greater(const Operand& other) const;
+  // Another name of `gt_`.
+  const Tensor& greater_(const Operand& other) const;
+  // Another name of `ge`.
+  Tensor greater_equal(const Operand& other) const;
+  // Another name of `ge_`.
+  const Tensor& greater_equal_(const Operand& other) const;
+  // Another name of `lt`.
+  Tensor less(const Operand& other) const;
+  // Another name of `lt_`.
+  const Tensor& less_(const Operand& other) const;
+  // Another name of `le`.
+  Tensor less_equal(const Operand& other) const;
+  // Another name of `le_`.
+  const Tensor& less_equal_(const Operand& other) const;
+  // Another name of `ne`.
+  Tensor not_equal(const Operand& other) const;
+  // Another name of `ne_`.
+  const Tensor& not_equal_(const Operand& other) const;
  private:
   dt_tensor* handle_ = nullptr;
 };
@@ -1117,6 +1359,90 @@ struct NnGeluOptions {
 struct NnSiluOptions {
   // Write the result into the input.
   bool inplace = false;
+};
+
+// Named arguments of dt_nn_hardtanh.
+struct NnHardtanhOptions {
+  // The lower bound.
+  double min_val = -1.0;
+  // The upper bound.
+  double max_val = 1.0;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_re_lu6.
+struct NnReLu6Options {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_hardsigmoid.
+struct NnHardsigmoidOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_hardswish.
+struct NnHardswishOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_hardshrink.
+struct NnHardshrinkOptions {
+  // The size up to which elements become 0.
+  double lambd = 0.5;
+};
+
+// Named arguments of dt_nn_softshrink.
+struct NnSoftshrinkOptions {
+  // By how much elements come nearer to 0.
+  double lambd = 0.5;
+};
+
+// Named arguments of dt_nn_threshold.
+struct NnThresholdOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_selu.
+struct NnSeluOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_celu.
+struct NnCeluOptions {
+  // The value that large negative inputs approach, negated.
+  double alpha = 1.0;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_mish.
+struct NnMishOptions {
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_glu.
+struct NnGluOptions {
+  // The dimension that is cut into halves.
+  int64_t dim = -1;
+};
+
+// Named arguments of dt_nn_prelu.
+struct NnPreluOptions {
+  // 1, or the size of dimension 1: how many slopes there are.
+  int64_t num_parameters = 1;
+  // What the slopes begin with.
+  double init = 0.25;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
 };
 
 // Named arguments of dt_nn_mse_loss.
@@ -2476,6 +2802,18 @@ inline Tensor Tensor::minimum(const Tensor& other) const {
   return Tensor(out);
 }
 
+inline Tensor Tensor::hardshrink(const Scalar& lambd) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hardshrink(handle(), lambd.kind(), lambd.i(), lambd.f(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::prelu(const Tensor& weight) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_prelu(handle(), weight.handle(), &out));
+  return Tensor(out);
+}
+
 inline Tensor Tensor::eq(const Operand& other) const {
   dt_tensor* out = nullptr;
   detail::check(dt_eq(
@@ -2699,6 +3037,450 @@ inline const Tensor& Tensor::masked_fill_(const Tensor& mask, const Operand& val
   detail::check(dt_masked_fill_(
     handle(), mask.handle(), value.tensor(), value.number().kind(), value.number().i(),
     value.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::tan() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tan(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::tan_() const {
+  detail::check(dt_tan_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::asin() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_asin(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::asin_() const {
+  detail::check(dt_asin_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::acos() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_acos(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::acos_() const {
+  detail::check(dt_acos_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::atan() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_atan(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::atan_() const {
+  detail::check(dt_atan_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::sinh() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_sinh(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::sinh_() const {
+  detail::check(dt_sinh_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::cosh() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cosh(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::cosh_() const {
+  detail::check(dt_cosh_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::asinh() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_asinh(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::asinh_() const {
+  detail::check(dt_asinh_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::acosh() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_acosh(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::acosh_() const {
+  detail::check(dt_acosh_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::atanh() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_atanh(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::atanh_() const {
+  detail::check(dt_atanh_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::atan2(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_atan2(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::atan2_(const Tensor& other) const {
+  detail::check(dt_atan2_(handle(), other.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::hypot(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hypot(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::hypot_(const Tensor& other) const {
+  detail::check(dt_hypot_(handle(), other.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::sinc() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_sinc(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::sinc_() const {
+  detail::check(dt_sinc_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::deg2rad() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_deg2rad(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::deg2rad_() const {
+  detail::check(dt_deg2rad_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::rad2deg() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rad2deg(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::rad2deg_() const {
+  detail::check(dt_rad2deg_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::expm1() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_expm1(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::expm1_() const {
+  detail::check(dt_expm1_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::exp2() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_exp2(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::exp2_() const {
+  detail::check(dt_exp2_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::log2() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_log2(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::log2_() const {
+  detail::check(dt_log2_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::log10() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_log10(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::log10_() const {
+  detail::check(dt_log10_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::logit(std::optional<double> eps) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_logit(handle(), detail::pointer(eps), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::logit_(std::optional<double> eps) const {
+  detail::check(dt_logit_(handle(), detail::pointer(eps)));
+  return *this;
+}
+
+inline Tensor Tensor::xlogy(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_xlogy(
+    handle(), 0, 0, 0, other.tensor(), other.number().kind(), other.number().i(),
+    other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::xlogy_(const Operand& other) const {
+  detail::check(dt_xlogy_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::logaddexp(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_logaddexp(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::logaddexp2(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_logaddexp2(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::float_power(const Operand& exponent) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_float_power(
+    handle(), 0, 0, 0, exponent.tensor(), exponent.number().kind(), exponent.number().i(),
+    exponent.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::float_power_(const Operand& exponent) const {
+  detail::check(dt_float_power_(
+    handle(), exponent.tensor(), exponent.number().kind(), exponent.number().i(),
+    exponent.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::ldexp(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_ldexp(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::ldexp_(const Tensor& other) const {
+  detail::check(dt_ldexp_(handle(), other.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::frac() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_frac(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::frac_() const {
+  detail::check(dt_frac_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::round(int64_t decimals) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_round_decimals(handle(), decimals, &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::round_(int64_t decimals) const {
+  detail::check(dt_round_decimals_(handle(), decimals));
+  return *this;
+}
+
+inline Tensor Tensor::positive() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_positive(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::signbit() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_signbit(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::copysign(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_copysign(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::copysign_(const Operand& other) const {
+  detail::check(dt_copysign_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::fmod(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_fmod(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::fmod_(const Operand& other) const {
+  detail::check(dt_fmod_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::gcd(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gcd(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::gcd_(const Tensor& other) const {
+  detail::check(dt_gcd_(handle(), other.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::lcm(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_lcm(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::lcm_(const Tensor& other) const {
+  detail::check(dt_lcm_(handle(), other.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::heaviside(const Tensor& values) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_heaviside(handle(), values.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::heaviside_(const Tensor& values) const {
+  detail::check(dt_heaviside_(handle(), values.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::fmax(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_fmax(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::fmin(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_fmin(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::nan_to_num(
+    std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nan_to_num(
+    handle(), detail::pointer(nan), detail::pointer(posinf), detail::pointer(neginf), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::nan_to_num_(
+    std::optional<double> nan, std::optional<double> posinf, std::optional<double> neginf) const {
+  detail::check(dt_nan_to_num_(
+    handle(), detail::pointer(nan), detail::pointer(posinf), detail::pointer(neginf)));
+  return *this;
+}
+
+inline Tensor Tensor::isposinf() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_isposinf(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::isneginf() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_isneginf(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::isreal() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_isreal(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::lerp(const Tensor& end, const Operand& weight) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_lerp(
+    handle(), end.handle(), weight.tensor(), weight.number().kind(), weight.number().i(),
+    weight.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::lerp_(const Tensor& end, const Operand& weight) const {
+  detail::check(dt_lerp_(
+    handle(), end.handle(), weight.tensor(), weight.number().kind(), weight.number().i(),
+    weight.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::addcmul(
+    const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_addcmul(
+    handle(), tensor1.handle(), tensor2.handle(), value.kind(), value.i(), value.f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::addcmul_(
+    const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) const {
+  detail::check(dt_addcmul_(
+    handle(), tensor1.handle(), tensor2.handle(), value.kind(), value.i(), value.f()));
+  return *this;
+}
+
+inline Tensor Tensor::addcdiv(
+    const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_addcdiv(
+    handle(), tensor1.handle(), tensor2.handle(), value.kind(), value.i(), value.f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::addcdiv_(
+    const Tensor& tensor1, const Tensor& tensor2, const Scalar& value) const {
+  detail::check(dt_addcdiv_(
+    handle(), tensor1.handle(), tensor2.handle(), value.kind(), value.i(), value.f()));
   return *this;
 }
 
@@ -3239,6 +4021,252 @@ inline Tensor Tensor::flip(const Ints& dims) const {
   return Tensor(out);
 }
 
+inline Tensor Tensor::absolute() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_absolute(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::absolute_() const {
+  detail::check(dt_absolute_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::negative() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_negative(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::negative_() const {
+  detail::check(dt_negative_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::sgn() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_sgn(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::sgn_() const {
+  detail::check(dt_sgn_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::fix() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_fix(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::fix_() const {
+  detail::check(dt_fix_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::arcsin() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_arcsin(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::arcsin_() const {
+  detail::check(dt_arcsin_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::arccos() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_arccos(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::arccos_() const {
+  detail::check(dt_arccos_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::arctan() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_arctan(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::arctan_() const {
+  detail::check(dt_arctan_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::arctan2(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_arctan2(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::arctan2_(const Tensor& other) const {
+  detail::check(dt_arctan2_(handle(), other.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::arcsinh() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_arcsinh(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::arcsinh_() const {
+  detail::check(dt_arcsinh_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::arccosh() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_arccosh(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::arccosh_() const {
+  detail::check(dt_arccosh_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::arctanh() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_arctanh(handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::arctanh_() const {
+  detail::check(dt_arctanh_(handle()));
+  return *this;
+}
+
+inline Tensor Tensor::subtract(const Operand& other, const Scalar& alpha) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_subtract(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(),
+    alpha.kind(), alpha.i(), alpha.f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::subtract_(const Operand& other, const Scalar& alpha) const {
+  detail::check(dt_subtract_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(),
+    alpha.kind(), alpha.i(), alpha.f()));
+  return *this;
+}
+
+inline Tensor Tensor::multiply(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_multiply(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::multiply_(const Operand& other) const {
+  detail::check(dt_multiply_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::divide(
+    const Operand& other, std::optional<RoundingMode> rounding_mode) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_divide(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(),
+    detail::number(rounding_mode), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::divide_(
+    const Operand& other, std::optional<RoundingMode> rounding_mode) const {
+  detail::check(dt_divide_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(),
+    detail::number(rounding_mode)));
+  return *this;
+}
+
+inline Tensor Tensor::clip(const Operand& min, const Operand& max) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_clip(
+    handle(), min.tensor(), min.number().kind(), min.number().i(), min.number().f(), max.tensor(),
+    max.number().kind(), max.number().i(), max.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::clip_(const Operand& min, const Operand& max) const {
+  detail::check(dt_clip_(
+    handle(), min.tensor(), min.number().kind(), min.number().i(), min.number().f(), max.tensor(),
+    max.number().kind(), max.number().i(), max.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::greater(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_greater(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::greater_(const Operand& other) const {
+  detail::check(dt_greater_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::greater_equal(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_greater_equal(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::greater_equal_(const Operand& other) const {
+  detail::check(dt_greater_equal_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::less(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_less(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::less_(const Operand& other) const {
+  detail::check(dt_less_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::less_equal(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_less_equal(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::less_equal_(const Operand& other) const {
+  detail::check(dt_less_equal_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::not_equal(const Operand& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_not_equal(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::not_equal_(const Operand& other) const {
+  detail::check(dt_not_equal_(
+    handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
+  return *this;
+}
+
 namespace nn {
 
 // input @ weight.T + bias over the last dimension. The module.
@@ -3512,6 +4540,142 @@ inline Module LogSigmoid() {
 inline Module Tanh() {
   dt_module* out = nullptr;
   detail::check(dt_nn_tanh(&out));
+  return dumbtorch::Module(out);
+}
+
+// Limits each element to [min_val, max_val]. The module.
+inline Module Hardtanh(const NnHardtanhOptions& options = {}) {
+  dt_nn_hardtanh_options options_c = DT_NN_HARDTANH_OPTIONS_INIT;
+  options_c.min_val = options.min_val;
+  options_c.max_val = options.max_val;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_hardtanh(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Limits each element to [0, 6]. The module.
+inline Module ReLU6(const NnReLu6Options& options = {}) {
+  dt_nn_re_lu6_options options_c = DT_NN_RE_LU6_OPTIONS_INIT;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_re_lu6(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
+inline Module Hardsigmoid(const NnHardsigmoidOptions& options = {}) {
+  dt_nn_hardsigmoid_options options_c = DT_NN_HARDSIGMOID_OPTIONS_INIT;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_hardsigmoid(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input * hardsigmoid(input). The module.
+inline Module Hardswish(const NnHardswishOptions& options = {}) {
+  dt_nn_hardswish_options options_c = DT_NN_HARDSWISH_OPTIONS_INIT;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_hardswish(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input where |input| > lambd, 0 elsewhere. The module.
+inline Module Hardshrink(const NnHardshrinkOptions& options = {}) {
+  dt_nn_hardshrink_options options_c = DT_NN_HARDSHRINK_OPTIONS_INIT;
+  options_c.lambd = options.lambd;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_hardshrink(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
+inline Module Softshrink(const NnSoftshrinkOptions& options = {}) {
+  dt_nn_softshrink_options options_c = DT_NN_SOFTSHRINK_OPTIONS_INIT;
+  options_c.lambd = options.lambd;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_softshrink(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input - tanh(input). The module.
+inline Module Tanhshrink() {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_tanhshrink(&out));
+  return dumbtorch::Module(out);
+}
+
+// input where it is above the threshold, value elsewhere. The module.
+inline Module Threshold(double threshold, double value, const NnThresholdOptions& options = {}) {
+  dt_nn_threshold_options options_c = DT_NN_THRESHOLD_OPTIONS_INIT;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_threshold(threshold, value, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input / (1 + |input|). The module.
+inline Module Softsign() {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_softsign(&out));
+  return dumbtorch::Module(out);
+}
+
+// A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
+inline Module SELU(const NnSeluOptions& options = {}) {
+  dt_nn_selu_options options_c = DT_NN_SELU_OPTIONS_INIT;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_selu(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
+inline Module CELU(const NnCeluOptions& options = {}) {
+  dt_nn_celu_options options_c = DT_NN_CELU_OPTIONS_INIT;
+  options_c.alpha = options.alpha;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_celu(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input * tanh(softplus(input)). The module.
+inline Module Mish(const NnMishOptions& options = {}) {
+  dt_nn_mish_options options_c = DT_NN_MISH_OPTIONS_INIT;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_mish(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The first half of the input times the sigmoid of the second. The module.
+inline Module GLU(const NnGluOptions& options = {}) {
+  dt_nn_glu_options options_c = DT_NN_GLU_OPTIONS_INIT;
+  options_c.dim = options.dim;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_glu(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input where it is positive, weight * input elsewhere. The module.
+inline Module PReLU(const NnPreluOptions& options = {}) {
+  dt_nn_prelu_options options_c = DT_NN_PRELU_OPTIONS_INIT;
+  options_c.num_parameters = options.num_parameters;
+  options_c.init = options.init;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_prelu(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// softmax of -input. The module.
+inline Module Softmin(int64_t dim) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_softmin(dim, &out));
   return dumbtorch::Module(out);
 }
 
@@ -4512,6 +5676,87 @@ inline Tensor minimum(const Tensor& input, const Tensor& other) {
   return input.minimum(other);
 }
 
+// In-place version of `hardtanh`.
+inline const Tensor& hardtanh_(const Tensor& input, double min_val = -1.0, double max_val = 1.0) {
+  detail::check(dt_hardtanh_(input.handle(), min_val, max_val));
+  return input;
+}
+
+// In-place version of `relu6`.
+inline const Tensor& relu6_(const Tensor& input) {
+  detail::check(dt_relu6_(input.handle()));
+  return input;
+}
+
+// In-place version of `hardsigmoid`.
+inline const Tensor& hardsigmoid_(const Tensor& input) {
+  detail::check(dt_hardsigmoid_(input.handle()));
+  return input;
+}
+
+// In-place version of `hardswish`.
+inline const Tensor& hardswish_(const Tensor& input) {
+  detail::check(dt_hardswish_(input.handle()));
+  return input;
+}
+
+inline Tensor hardshrink(const Tensor& input, const Scalar& lambd = 0.5) {
+  return input.hardshrink(lambd);
+}
+
+// input where it is above the threshold, value elsewhere.
+inline Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& value) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_threshold(
+    input.handle(), threshold.kind(), threshold.i(), threshold.f(), value.kind(), value.i(),
+    value.f(), &out));
+  return Tensor(out);
+}
+
+// In-place version of `threshold`.
+inline const Tensor& threshold_(const Tensor& input, const Scalar& threshold, const Scalar& value) {
+  detail::check(dt_threshold_(
+    input.handle(), threshold.kind(), threshold.i(), threshold.f(), value.kind(), value.i(),
+    value.f()));
+  return input;
+}
+
+// elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
+inline Tensor selu(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_selu(input.handle(), &out));
+  return Tensor(out);
+}
+
+// In-place version of `selu`.
+inline const Tensor& selu_(const Tensor& input) {
+  detail::check(dt_selu_(input.handle()));
+  return input;
+}
+
+// input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+inline Tensor celu(const Tensor& input, double alpha = 1.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_celu(input.handle(), alpha, &out));
+  return Tensor(out);
+}
+
+// In-place version of `celu`.
+inline const Tensor& celu_(const Tensor& input, double alpha = 1.0) {
+  detail::check(dt_celu_(input.handle(), alpha));
+  return input;
+}
+
+// In-place version of `mish`.
+inline const Tensor& mish_(const Tensor& input) {
+  detail::check(dt_mish_(input.handle()));
+  return input;
+}
+
+inline Tensor prelu(const Tensor& input, const Tensor& weight) {
+  return input.prelu(weight);
+}
+
 inline Tensor eq(const Tensor& input, const Operand& other) {
   return input.eq(other);
 }
@@ -4600,6 +5845,187 @@ inline Tensor where(const Tensor& condition, const Operand& input, const Operand
 
 inline Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
   return input.masked_fill(mask, value);
+}
+
+inline Tensor tan(const Tensor& input) {
+  return input.tan();
+}
+
+inline Tensor asin(const Tensor& input) {
+  return input.asin();
+}
+
+inline Tensor acos(const Tensor& input) {
+  return input.acos();
+}
+
+inline Tensor atan(const Tensor& input) {
+  return input.atan();
+}
+
+inline Tensor sinh(const Tensor& input) {
+  return input.sinh();
+}
+
+inline Tensor cosh(const Tensor& input) {
+  return input.cosh();
+}
+
+inline Tensor asinh(const Tensor& input) {
+  return input.asinh();
+}
+
+inline Tensor acosh(const Tensor& input) {
+  return input.acosh();
+}
+
+inline Tensor atanh(const Tensor& input) {
+  return input.atanh();
+}
+
+inline Tensor atan2(const Tensor& input, const Tensor& other) {
+  return input.atan2(other);
+}
+
+inline Tensor hypot(const Tensor& input, const Tensor& other) {
+  return input.hypot(other);
+}
+
+inline Tensor sinc(const Tensor& input) {
+  return input.sinc();
+}
+
+inline Tensor deg2rad(const Tensor& input) {
+  return input.deg2rad();
+}
+
+inline Tensor rad2deg(const Tensor& input) {
+  return input.rad2deg();
+}
+
+inline Tensor expm1(const Tensor& input) {
+  return input.expm1();
+}
+
+inline Tensor exp2(const Tensor& input) {
+  return input.exp2();
+}
+
+inline Tensor log2(const Tensor& input) {
+  return input.log2();
+}
+
+inline Tensor log10(const Tensor& input) {
+  return input.log10();
+}
+
+inline Tensor logit(const Tensor& input, std::optional<double> eps = std::nullopt) {
+  return input.logit(eps);
+}
+
+inline Tensor xlogy(const Operand& input, const Operand& other) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_xlogy(
+    input.tensor(), input.number().kind(), input.number().i(), input.number().f(), other.tensor(),
+    other.number().kind(), other.number().i(), other.number().f(), &out));
+  return Tensor(out);
+}
+
+inline Tensor logaddexp(const Tensor& input, const Tensor& other) {
+  return input.logaddexp(other);
+}
+
+inline Tensor logaddexp2(const Tensor& input, const Tensor& other) {
+  return input.logaddexp2(other);
+}
+
+inline Tensor float_power(const Operand& input, const Operand& exponent) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_float_power(
+    input.tensor(), input.number().kind(), input.number().i(), input.number().f(),
+    exponent.tensor(), exponent.number().kind(), exponent.number().i(), exponent.number().f(),
+    &out));
+  return Tensor(out);
+}
+
+inline Tensor ldexp(const Tensor& input, const Tensor& other) {
+  return input.ldexp(other);
+}
+
+inline Tensor frac(const Tensor& input) {
+  return input.frac();
+}
+
+inline Tensor round(const Tensor& input, int64_t decimals) {
+  return input.round(decimals);
+}
+
+inline Tensor positive(const Tensor& input) {
+  return input.positive();
+}
+
+inline Tensor signbit(const Tensor& input) {
+  return input.signbit();
+}
+
+inline Tensor copysign(const Tensor& input, const Operand& other) {
+  return input.copysign(other);
+}
+
+inline Tensor fmod(const Tensor& input, const Operand& other) {
+  return input.fmod(other);
+}
+
+inline Tensor gcd(const Tensor& input, const Tensor& other) {
+  return input.gcd(other);
+}
+
+inline Tensor lcm(const Tensor& input, const Tensor& other) {
+  return input.lcm(other);
+}
+
+inline Tensor heaviside(const Tensor& input, const Tensor& values) {
+  return input.heaviside(values);
+}
+
+inline Tensor fmax(const Tensor& input, const Tensor& other) {
+  return input.fmax(other);
+}
+
+inline Tensor fmin(const Tensor& input, const Tensor& other) {
+  return input.fmin(other);
+}
+
+inline Tensor nan_to_num(
+    const Tensor& input, std::optional<double> nan = std::nullopt,
+    std::optional<double> posinf = std::nullopt, std::optional<double> neginf = std::nullopt) {
+  return input.nan_to_num(nan, posinf, neginf);
+}
+
+inline Tensor isposinf(const Tensor& input) {
+  return input.isposinf();
+}
+
+inline Tensor isneginf(const Tensor& input) {
+  return input.isneginf();
+}
+
+inline Tensor isreal(const Tensor& input) {
+  return input.isreal();
+}
+
+inline Tensor lerp(const Tensor& input, const Tensor& end, const Operand& weight) {
+  return input.lerp(end, weight);
+}
+
+inline Tensor addcmul(
+    const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) {
+  return input.addcmul(tensor1, tensor2, value);
+}
+
+inline Tensor addcdiv(
+    const Tensor& input, const Tensor& tensor1, const Tensor& tensor2, const Scalar& value = 1) {
+  return input.addcdiv(tensor1, tensor2, value);
 }
 
 // Uniform numbers in [0, 1).
@@ -5067,6 +6493,89 @@ inline Tensor flip(const Tensor& input, const Ints& dims) {
   return input.flip(dims);
 }
 
+inline Tensor absolute(const Tensor& input) {
+  return input.absolute();
+}
+
+inline Tensor negative(const Tensor& input) {
+  return input.negative();
+}
+
+inline Tensor sgn(const Tensor& input) {
+  return input.sgn();
+}
+
+inline Tensor fix(const Tensor& input) {
+  return input.fix();
+}
+
+inline Tensor arcsin(const Tensor& input) {
+  return input.arcsin();
+}
+
+inline Tensor arccos(const Tensor& input) {
+  return input.arccos();
+}
+
+inline Tensor arctan(const Tensor& input) {
+  return input.arctan();
+}
+
+inline Tensor arctan2(const Tensor& input, const Tensor& other) {
+  return input.arctan2(other);
+}
+
+inline Tensor arcsinh(const Tensor& input) {
+  return input.arcsinh();
+}
+
+inline Tensor arccosh(const Tensor& input) {
+  return input.arccosh();
+}
+
+inline Tensor arctanh(const Tensor& input) {
+  return input.arctanh();
+}
+
+inline Tensor subtract(const Tensor& input, const Operand& other, const Scalar& alpha = 1) {
+  return input.subtract(other, alpha);
+}
+
+inline Tensor multiply(const Tensor& input, const Operand& other) {
+  return input.multiply(other);
+}
+
+inline Tensor divide(
+    const Tensor& input, const Operand& other,
+    std::optional<RoundingMode> rounding_mode = std::nullopt) {
+  return input.divide(other, rounding_mode);
+}
+
+inline Tensor clip(
+    const Tensor& input, const Operand& min = std::nullopt, const Operand& max = std::nullopt) {
+  return input.clip(min, max);
+}
+
+inline Tensor greater(const Tensor& input, const Operand& other) {
+  return input.greater(other);
+}
+
+inline Tensor greater_equal(const Tensor& input, const Operand& other) {
+  return input.greater_equal(other);
+}
+
+inline Tensor less(const Tensor& input, const Operand& other) {
+  return input.less(other);
+}
+
+inline Tensor less_equal(const Tensor& input, const Operand& other) {
+  return input.less_equal(other);
+}
+
+inline Tensor not_equal(const Tensor& input, const Operand& other) {
+  return input.not_equal(other);
+}
+
 namespace utils::data {
 
 // A dataset whose item i is row i of each tensor.
@@ -5382,6 +6891,76 @@ inline Tensor gelu(const Tensor& input, Approximate approximate = Approximate::k
   return Tensor(out);
 }
 
+// Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
+inline Tensor hardtanh(const Tensor& input, double min_val = -1.0, double max_val = 1.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hardtanh(input.handle(), min_val, max_val, &out));
+  return Tensor(out);
+}
+
+// hardtanh between 0 and 6.
+inline Tensor relu6(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_relu6(input.handle(), &out));
+  return Tensor(out);
+}
+
+// min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
+inline Tensor hardsigmoid(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hardsigmoid(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input * hardsigmoid(input).
+inline Tensor hardswish(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hardswish(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input moved towards 0 by lambd; 0 where |input| <= lambd.
+inline Tensor softshrink(const Tensor& input, double lambd = 0.5) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_softshrink(input.handle(), lambd, &out));
+  return Tensor(out);
+}
+
+// input - tanh(input).
+inline Tensor tanhshrink(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tanhshrink(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input / (1 + |input|).
+inline Tensor softsign(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_softsign(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input * tanh(softplus(input)).
+inline Tensor mish(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_mish(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The first half of the input times the sigmoid of the second.
+inline Tensor glu(const Tensor& input, int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_glu(input.handle(), dim, &out));
+  return Tensor(out);
+}
+
+// softmax of -input.
+inline Tensor softmin(const Tensor& input, int64_t dim, std::optional<DType> dtype = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_softmin(input.handle(), dim, detail::number(dtype), &out));
+  return Tensor(out);
+}
+
 }  // namespace functional
 
 namespace nn::utils {
@@ -5409,6 +6988,11 @@ using dumbtorch::log_softmax;
 using dumbtorch::tanh;
 using dumbtorch::sigmoid;
 using dumbtorch::relu;
+using dumbtorch::hardshrink;
+using dumbtorch::threshold;
+using dumbtorch::selu;
+using dumbtorch::celu;
+using dumbtorch::prelu;
 }
 
 // Operators over the functions above.

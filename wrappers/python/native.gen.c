@@ -330,6 +330,127 @@ static int64_t py_nn_tanh(void) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_hardtanh(double min_val, double max_val, int32_t inplace) {
+  dt_nn_hardtanh_options options_options = DT_NN_HARDTANH_OPTIONS_INIT;
+  options_options.min_val = min_val;
+  options_options.max_val = max_val;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_hardtanh(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_re_lu6(int32_t inplace) {
+  dt_nn_re_lu6_options options_options = DT_NN_RE_LU6_OPTIONS_INIT;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_re_lu6(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_hardsigmoid(int32_t inplace) {
+  dt_nn_hardsigmoid_options options_options = DT_NN_HARDSIGMOID_OPTIONS_INIT;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_hardsigmoid(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_hardswish(int32_t inplace) {
+  dt_nn_hardswish_options options_options = DT_NN_HARDSWISH_OPTIONS_INIT;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_hardswish(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_hardshrink(double lambd) {
+  dt_nn_hardshrink_options options_options = DT_NN_HARDSHRINK_OPTIONS_INIT;
+  options_options.lambd = lambd;
+  dt_module *out = NULL;
+  (void)!dt_nn_hardshrink(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_softshrink(double lambd) {
+  dt_nn_softshrink_options options_options = DT_NN_SOFTSHRINK_OPTIONS_INIT;
+  options_options.lambd = lambd;
+  dt_module *out = NULL;
+  (void)!dt_nn_softshrink(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_tanhshrink(void) {
+  dt_module *out = NULL;
+  (void)!dt_nn_tanhshrink(&out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_threshold(double threshold, double value, int32_t inplace) {
+  dt_nn_threshold_options options_options = DT_NN_THRESHOLD_OPTIONS_INIT;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_threshold(threshold, value, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_softsign(void) {
+  dt_module *out = NULL;
+  (void)!dt_nn_softsign(&out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_selu(int32_t inplace) {
+  dt_nn_selu_options options_options = DT_NN_SELU_OPTIONS_INIT;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_selu(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_celu(double alpha, int32_t inplace) {
+  dt_nn_celu_options options_options = DT_NN_CELU_OPTIONS_INIT;
+  options_options.alpha = alpha;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_celu(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_mish(int32_t inplace) {
+  dt_nn_mish_options options_options = DT_NN_MISH_OPTIONS_INIT;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_mish(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_glu(int64_t dim) {
+  dt_nn_glu_options options_options = DT_NN_GLU_OPTIONS_INIT;
+  options_options.dim = dim;
+  dt_module *out = NULL;
+  (void)!dt_nn_glu(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_prelu(int64_t num_parameters, double init, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_prelu_options options_options = DT_NN_PRELU_OPTIONS_INIT;
+  options_options.num_parameters = num_parameters;
+  options_options.init = init;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_prelu(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_softmin(int64_t dim) {
+  dt_module *out = NULL;
+  (void)!dt_nn_softmin(dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_softmax(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_softmax(dim, &out);
@@ -1895,6 +2016,128 @@ static int64_t py_minimum(int64_t input, int64_t other) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_hardtanh(int64_t input, double min_val, double max_val) {
+  dt_tensor *out = NULL;
+  (void)!dt_hardtanh((dt_tensor *)(intptr_t)input, min_val, max_val, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_hardtanh_(int64_t input, double min_val, double max_val) {
+  return dt_hardtanh_((dt_tensor *)(intptr_t)input, min_val, max_val);
+}
+
+static int64_t py_relu6(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_relu6((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_relu6_(int64_t input) {
+  return dt_relu6_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_hardsigmoid(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_hardsigmoid((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_hardsigmoid_(int64_t input) {
+  return dt_hardsigmoid_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_hardswish(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_hardswish((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_hardswish_(int64_t input) {
+  return dt_hardswish_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_hardshrink(int64_t input, int32_t lambd_kind, int64_t lambd_i, double lambd_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_hardshrink((dt_tensor *)(intptr_t)input, lambd_kind, lambd_i, lambd_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_softshrink(int64_t input, double lambd) {
+  dt_tensor *out = NULL;
+  (void)!dt_softshrink((dt_tensor *)(intptr_t)input, lambd, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_tanhshrink(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_tanhshrink((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_threshold(int64_t input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_threshold((dt_tensor *)(intptr_t)input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_threshold_(int64_t input, int32_t threshold_kind, int64_t threshold_i, double threshold_f, int32_t value_kind, int64_t value_i, double value_f) {
+  return dt_threshold_((dt_tensor *)(intptr_t)input, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f);
+}
+
+static int64_t py_softsign(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_softsign((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_selu(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_selu((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_selu_(int64_t input) {
+  return dt_selu_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_celu(int64_t input, double alpha) {
+  dt_tensor *out = NULL;
+  (void)!dt_celu((dt_tensor *)(intptr_t)input, alpha, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_celu_(int64_t input, double alpha) {
+  return dt_celu_((dt_tensor *)(intptr_t)input, alpha);
+}
+
+static int64_t py_mish(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_mish((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_mish_(int64_t input) {
+  return dt_mish_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_glu(int64_t input, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_glu((dt_tensor *)(intptr_t)input, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_prelu(int64_t input, int64_t weight) {
+  dt_tensor *out = NULL;
+  (void)!dt_prelu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_softmin(int64_t input, int64_t dim, int32_t dtype) {
+  dt_tensor *out = NULL;
+  (void)!dt_softmin((dt_tensor *)(intptr_t)input, dim, dtype, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_eq(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   dt_tensor *out = NULL;
   (void)!dt_eq((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
@@ -2083,6 +2326,390 @@ static int64_t py_masked_fill(int64_t input, int64_t mask, int64_t value, int32_
 
 static int32_t py_masked_fill_(int64_t input, int64_t mask, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
   return dt_masked_fill_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
+}
+
+static int64_t py_tan(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_tan((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_tan_(int64_t input) {
+  return dt_tan_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_asin(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_asin((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_asin_(int64_t input) {
+  return dt_asin_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_acos(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_acos((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_acos_(int64_t input) {
+  return dt_acos_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_atan(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_atan((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_atan_(int64_t input) {
+  return dt_atan_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_sinh(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_sinh((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_sinh_(int64_t input) {
+  return dt_sinh_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_cosh(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_cosh((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_cosh_(int64_t input) {
+  return dt_cosh_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_asinh(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_asinh((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_asinh_(int64_t input) {
+  return dt_asinh_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_acosh(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_acosh((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_acosh_(int64_t input) {
+  return dt_acosh_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_atanh(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_atanh((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_atanh_(int64_t input) {
+  return dt_atanh_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_atan2(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_atan2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_atan2_(int64_t input, int64_t other) {
+  return dt_atan2_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
+static int64_t py_hypot(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_hypot((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_hypot_(int64_t input, int64_t other) {
+  return dt_hypot_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
+static int64_t py_sinc(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_sinc((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_sinc_(int64_t input) {
+  return dt_sinc_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_deg2rad(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_deg2rad((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_deg2rad_(int64_t input) {
+  return dt_deg2rad_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_rad2deg(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_rad2deg((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_rad2deg_(int64_t input) {
+  return dt_rad2deg_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_expm1(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_expm1((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_expm1_(int64_t input) {
+  return dt_expm1_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_exp2(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_exp2((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_exp2_(int64_t input) {
+  return dt_exp2_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_log2(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_log2((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_log2_(int64_t input) {
+  return dt_log2_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_log10(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_log10((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_log10_(int64_t input) {
+  return dt_log10_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_logit(int64_t input, int32_t eps_given, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_logit((dt_tensor *)(intptr_t)input, eps_given ? &eps : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_logit_(int64_t input, int32_t eps_given, double eps) {
+  return dt_logit_((dt_tensor *)(intptr_t)input, eps_given ? &eps : NULL);
+}
+
+static int64_t py_xlogy(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_xlogy((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_xlogy_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_xlogy_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_logaddexp(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_logaddexp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_logaddexp2(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_logaddexp2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_float_power(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_float_power((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_float_power_(int64_t input, int64_t exponent, int32_t exponent_kind, int64_t exponent_i, double exponent_f) {
+  return dt_float_power_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)exponent, exponent_kind, exponent_i, exponent_f);
+}
+
+static int64_t py_ldexp(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_ldexp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_ldexp_(int64_t input, int64_t other) {
+  return dt_ldexp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
+static int64_t py_frac(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_frac((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_frac_(int64_t input) {
+  return dt_frac_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_round_decimals(int64_t input, int64_t decimals) {
+  dt_tensor *out = NULL;
+  (void)!dt_round_decimals((dt_tensor *)(intptr_t)input, decimals, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_round_decimals_(int64_t input, int64_t decimals) {
+  return dt_round_decimals_((dt_tensor *)(intptr_t)input, decimals);
+}
+
+static int64_t py_positive(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_positive((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_signbit(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_signbit((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_copysign(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_copysign((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_copysign_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_copysign_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_fmod(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_fmod((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_fmod_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_fmod_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_gcd(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_gcd((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_gcd_(int64_t input, int64_t other) {
+  return dt_gcd_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
+static int64_t py_lcm(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_lcm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_lcm_(int64_t input, int64_t other) {
+  return dt_lcm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
+static int64_t py_heaviside(int64_t input, int64_t values) {
+  dt_tensor *out = NULL;
+  (void)!dt_heaviside((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)values, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_heaviside_(int64_t input, int64_t values) {
+  return dt_heaviside_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)values);
+}
+
+static int64_t py_fmax(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_fmax((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_fmin(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_fmin((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nan_to_num(int64_t input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
+  dt_tensor *out = NULL;
+  (void)!dt_nan_to_num((dt_tensor *)(intptr_t)input, nan_given ? &nan : NULL, posinf_given ? &posinf : NULL, neginf_given ? &neginf : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_nan_to_num_(int64_t input, int32_t nan_given, double nan, int32_t posinf_given, double posinf, int32_t neginf_given, double neginf) {
+  return dt_nan_to_num_((dt_tensor *)(intptr_t)input, nan_given ? &nan : NULL, posinf_given ? &posinf : NULL, neginf_given ? &neginf : NULL);
+}
+
+static int64_t py_isposinf(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_isposinf((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_isneginf(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_isneginf((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_isreal(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_isreal((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_lerp(int64_t input, int64_t end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_lerp((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)end, (dt_tensor *)(intptr_t)weight, weight_kind, weight_i, weight_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_lerp_(int64_t input, int64_t end, int64_t weight, int32_t weight_kind, int64_t weight_i, double weight_f) {
+  return dt_lerp_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)end, (dt_tensor *)(intptr_t)weight, weight_kind, weight_i, weight_f);
+}
+
+static int64_t py_addcmul(int64_t input, int64_t tensor1, int64_t tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_addcmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_addcmul_(int64_t input, int64_t tensor1, int64_t tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+  return dt_addcmul_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
+}
+
+static int64_t py_addcdiv(int64_t input, int64_t tensor1, int64_t tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_addcdiv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_addcdiv_(int64_t input, int64_t tensor1, int64_t tensor2, int32_t value_kind, int64_t value_i, double value_f) {
+  return dt_addcdiv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
 static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
@@ -2778,4 +3405,204 @@ static int64_t py_flip(int64_t input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_flip((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_absolute(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_absolute((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_absolute_(int64_t input) {
+  return dt_absolute_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_negative(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_negative((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_negative_(int64_t input) {
+  return dt_negative_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_sgn(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_sgn((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_sgn_(int64_t input) {
+  return dt_sgn_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_fix(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_fix((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_fix_(int64_t input) {
+  return dt_fix_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_arcsin(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_arcsin((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_arcsin_(int64_t input) {
+  return dt_arcsin_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_arccos(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_arccos((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_arccos_(int64_t input) {
+  return dt_arccos_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_arctan(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_arctan((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_arctan_(int64_t input) {
+  return dt_arctan_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_arctan2(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_arctan2((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_arctan2_(int64_t input, int64_t other) {
+  return dt_arctan2_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other);
+}
+
+static int64_t py_arcsinh(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_arcsinh((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_arcsinh_(int64_t input) {
+  return dt_arcsinh_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_arccosh(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_arccosh((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_arccosh_(int64_t input) {
+  return dt_arccosh_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_arctanh(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_arctanh((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_arctanh_(int64_t input) {
+  return dt_arctanh_((dt_tensor *)(intptr_t)input);
+}
+
+static int64_t py_subtract(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_subtract((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_subtract_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  return dt_subtract_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f);
+}
+
+static int64_t py_multiply(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_multiply((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_multiply_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_multiply_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_divide(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_divide((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_divide_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f, int32_t rounding_mode) {
+  return dt_divide_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, rounding_mode);
+}
+
+static int64_t py_clip(int64_t input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_clip((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_clip_(int64_t input, int64_t min, int32_t min_kind, int64_t min_i, double min_f, int64_t max, int32_t max_kind, int64_t max_i, double max_f) {
+  return dt_clip_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)min, min_kind, min_i, min_f, (dt_tensor *)(intptr_t)max, max_kind, max_i, max_f);
+}
+
+static int64_t py_greater(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_greater((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_greater_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_greater_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_greater_equal(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_greater_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_greater_equal_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_greater_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_less(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_less((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_less_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_less_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_less_equal(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_less_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_less_equal_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_less_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_not_equal(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_not_equal((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_not_equal_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
+  return dt_not_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
 }

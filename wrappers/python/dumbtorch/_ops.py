@@ -515,6 +515,249 @@ def nn_tanh():
     return Module.own(out)
 
 
+def nn_hardtanh(*, min_val=-1.0, max_val=1.0, inplace=False):
+    """Limits each element to [min_val, max_val].
+
+    Args:
+        min_val: The lower bound.
+        max_val: The upper bound.
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_hardtanh(min_val, max_val, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Hardtanh", "min_val:f64 max_val:f64 inplace:bool", min_val, max_val, inplace) from None
+    return Module.own(out)
+
+
+def nn_re_lu6(*, inplace=False):
+    """Limits each element to [0, 6].
+
+    Args:
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_re_lu6(inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ReLU6", "inplace:bool", inplace) from None
+    return Module.own(out)
+
+
+def nn_hardsigmoid(*, inplace=False):
+    """min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
+
+    Args:
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_hardsigmoid(inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Hardsigmoid", "inplace:bool", inplace) from None
+    return Module.own(out)
+
+
+def nn_hardswish(*, inplace=False):
+    """input * hardsigmoid(input).
+
+    Args:
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_hardswish(inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Hardswish", "inplace:bool", inplace) from None
+    return Module.own(out)
+
+
+def nn_hardshrink(*, lambd=0.5):
+    """input where |input| > lambd, 0 elsewhere.
+
+    Args:
+        lambd: The size up to which elements become 0.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_hardshrink(lambd)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Hardshrink", "lambd:f64", lambd) from None
+    return Module.own(out)
+
+
+def nn_softshrink(*, lambd=0.5):
+    """input moved towards 0 by lambd; 0 where |input| <= lambd.
+
+    Args:
+        lambd: By how much elements come nearer to 0.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_softshrink(lambd)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Softshrink", "lambd:f64", lambd) from None
+    return Module.own(out)
+
+
+def nn_tanhshrink():
+    """input - tanh(input).
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_tanhshrink()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Tanhshrink", "") from None
+    return Module.own(out)
+
+
+def nn_threshold(threshold, value, *, inplace=False):
+    """input where it is above the threshold, value elsewhere.
+
+    Args:
+        threshold: Elements up to this are replaced.
+        value: What they become.
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_threshold(threshold, value, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Threshold", "threshold:f64 value:f64 inplace:bool", threshold, value, inplace) from None
+    return Module.own(out)
+
+
+def nn_softsign():
+    """input / (1 + |input|).
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_softsign()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Softsign", "") from None
+    return Module.own(out)
+
+
+def nn_selu(*, inplace=False):
+    """A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515).
+
+    Args:
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_selu(inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "SELU", "inplace:bool", inplace) from None
+    return Module.own(out)
+
+
+def nn_celu(*, alpha=1.0, inplace=False):
+    """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+
+    Args:
+        alpha: The value that large negative inputs approach, negated.
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_celu(alpha, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CELU", "alpha:f64 inplace:bool", alpha, inplace) from None
+    return Module.own(out)
+
+
+def nn_mish(*, inplace=False):
+    """input * tanh(softplus(input)).
+
+    Args:
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_mish(inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Mish", "inplace:bool", inplace) from None
+    return Module.own(out)
+
+
+def nn_glu(*, dim=-1):
+    """The first half of the input times the sigmoid of the second.
+
+    Args:
+        dim: The dimension that is cut into halves.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_glu(dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "GLU", "dim:i64", dim) from None
+    return Module.own(out)
+
+
+def nn_prelu(*, num_parameters=1, init=0.25, device=None, dtype=None):
+    """input where it is positive, weight * input elsewhere.
+
+    Args:
+        num_parameters: 1, or the size of dimension 1: how many slopes there are.
+        init: What the slopes begin with.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_prelu(num_parameters, init, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "PReLU", "num_parameters:i64 init:f64 device:device? dtype:enum?", num_parameters, init, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_softmin(dim):
+    """softmax of -input.
+
+    Args:
+        dim: The dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_softmin(dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Softmin", "dim:i64", dim) from None
+    return Module.own(out)
+
+
 def nn_softmax(dim):
     """exp(input) / sum(exp(input)) along a dimension.
 
@@ -3769,6 +4012,284 @@ def minimum(input, other):
     return wrap(out)
 
 
+def hardtanh(input, min_val=-1.0, max_val=1.0):
+    """Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
+
+    Args:
+        min_val: The lower bound.
+        max_val: The upper bound.
+    """
+    try:
+        out = lib.py_hardtanh(input._h, min_val, max_val)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hardtanh", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val) from None
+    return wrap(out)
+
+
+def hardtanh_(input, min_val=-1.0, max_val=1.0):
+    """In-place version of `hardtanh`.
+
+    Args:
+        min_val: The lower bound.
+        max_val: The upper bound.
+    """
+    try:
+        status = lib.py_hardtanh_(input._h, min_val, max_val)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hardtanh_", "input:tensor min_val:f64 max_val:f64", input, min_val, max_val) from None
+    if status:
+        raise fail()
+    return input
+
+
+def relu6(input):
+    """hardtanh between 0 and 6."""
+    try:
+        out = lib.py_relu6(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "relu6", "input:tensor", input) from None
+    return wrap(out)
+
+
+def relu6_(input):
+    """In-place version of `relu6`."""
+    try:
+        status = lib.py_relu6_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "relu6_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def hardsigmoid(input):
+    """min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid."""
+    try:
+        out = lib.py_hardsigmoid(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hardsigmoid", "input:tensor", input) from None
+    return wrap(out)
+
+
+def hardsigmoid_(input):
+    """In-place version of `hardsigmoid`."""
+    try:
+        status = lib.py_hardsigmoid_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hardsigmoid_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def hardswish(input):
+    """input * hardsigmoid(input)."""
+    try:
+        out = lib.py_hardswish(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hardswish", "input:tensor", input) from None
+    return wrap(out)
+
+
+def hardswish_(input):
+    """In-place version of `hardswish`."""
+    try:
+        status = lib.py_hardswish_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hardswish_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def hardshrink(input, lambd=0.5):
+    """input where |input| > lambd, 0 elsewhere.
+
+    Args:
+        lambd: The size up to which elements become 0.
+    """
+    try:
+        lambd_kind, lambd_i, lambd_f = read_scalar(lambd)
+        out = lib.py_hardshrink(input._h, lambd_kind, lambd_i, lambd_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hardshrink", "input:tensor lambd:scalar", input, lambd) from None
+    return wrap(out)
+
+
+def softshrink(input, lambd=0.5):
+    """input moved towards 0 by lambd; 0 where |input| <= lambd.
+
+    Args:
+        lambd: By how much elements come nearer to 0.
+    """
+    try:
+        out = lib.py_softshrink(input._h, lambd)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "softshrink", "input:tensor lambd:f64", input, lambd) from None
+    return wrap(out)
+
+
+def tanhshrink(input):
+    """input - tanh(input)."""
+    try:
+        out = lib.py_tanhshrink(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tanhshrink", "input:tensor", input) from None
+    return wrap(out)
+
+
+def threshold(input, threshold, value):
+    """input where it is above the threshold, value elsewhere.
+
+    Args:
+        threshold: Elements up to this are replaced.
+        value: What they become.
+    """
+    try:
+        threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
+        value_kind, value_i, value_f = read_scalar(value)
+        out = lib.py_threshold(input._h, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "threshold", "input:tensor threshold:scalar value:scalar", input, threshold, value) from None
+    return wrap(out)
+
+
+def threshold_(input, threshold, value):
+    """In-place version of `threshold`.
+
+    Args:
+        threshold: Elements up to this are replaced.
+        value: What they become.
+    """
+    try:
+        threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
+        value_kind, value_i, value_f = read_scalar(value)
+        status = lib.py_threshold_(input._h, threshold_kind, threshold_i, threshold_f, value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "threshold_", "input:tensor threshold:scalar value:scalar", input, threshold, value) from None
+    if status:
+        raise fail()
+    return input
+
+
+def softsign(input):
+    """input / (1 + |input|)."""
+    try:
+        out = lib.py_softsign(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "softsign", "input:tensor", input) from None
+    return wrap(out)
+
+
+def selu(input):
+    """elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515)."""
+    try:
+        out = lib.py_selu(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "selu", "input:tensor", input) from None
+    return wrap(out)
+
+
+def selu_(input):
+    """In-place version of `selu`."""
+    try:
+        status = lib.py_selu_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "selu_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def celu(input, alpha=1.0):
+    """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+
+    Args:
+        alpha: The value that large negative inputs approach, negated.
+    """
+    try:
+        out = lib.py_celu(input._h, alpha)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "celu", "input:tensor alpha:f64", input, alpha) from None
+    return wrap(out)
+
+
+def celu_(input, alpha=1.0):
+    """In-place version of `celu`.
+
+    Args:
+        alpha: The value that large negative inputs approach, negated.
+    """
+    try:
+        status = lib.py_celu_(input._h, alpha)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "celu_", "input:tensor alpha:f64", input, alpha) from None
+    if status:
+        raise fail()
+    return input
+
+
+def mish(input):
+    """input * tanh(softplus(input))."""
+    try:
+        out = lib.py_mish(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "mish", "input:tensor", input) from None
+    return wrap(out)
+
+
+def mish_(input):
+    """In-place version of `mish`."""
+    try:
+        status = lib.py_mish_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "mish_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def glu(input, dim=-1):
+    """The first half of the input times the sigmoid of the second.
+
+    Args:
+        dim: The dimension that is cut into halves.
+    """
+    try:
+        out = lib.py_glu(input._h, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "glu", "input:tensor dim:i64", input, dim) from None
+    return wrap(out)
+
+
+def prelu(input, weight):
+    """input where it is positive, weight * input elsewhere.
+
+    Args:
+        weight: The slope of negative elements: one number, or one for each index of
+            dimension 1.
+    """
+    try:
+        out = lib.py_prelu(input._h, weight._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "prelu", "input:tensor weight:tensor", input, weight) from None
+    return wrap(out)
+
+
+def softmin(input, dim, *, dtype=None):
+    """softmax of -input.
+
+    Args:
+        dim: The dimension that adds up to 1.
+        dtype: The dtype to convert to first.
+    """
+    try:
+        out = lib.py_softmin(input._h, dim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "softmin", "input:tensor dim:i64 dtype:enum?", input, dim, dtype) from None
+    return wrap(out)
+
+
 def eq(input, other):
     """Where input == other.
 
@@ -4294,6 +4815,923 @@ def masked_fill_(input, mask, value):
         status = lib.py_masked_fill_(input._h, mask._h, value_h, value_kind, value_i, value_f)
     except BAD_ARGUMENTS as error:
         raise complain(error, "masked_fill_", "input:tensor mask:tensor value:operand", input, mask, value) from None
+    if status:
+        raise fail()
+    return input
+
+
+def tan(input):
+    """Tangent of each element."""
+    try:
+        out = lib.py_tan(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tan", "input:tensor", input) from None
+    return wrap(out)
+
+
+def tan_(input):
+    """In-place version of `tan`."""
+    try:
+        status = lib.py_tan_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tan_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def asin(input):
+    """Inverse sine of each element; NaN outside of [-1, 1]."""
+    try:
+        out = lib.py_asin(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "asin", "input:tensor", input) from None
+    return wrap(out)
+
+
+def asin_(input):
+    """In-place version of `asin`."""
+    try:
+        status = lib.py_asin_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "asin_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def acos(input):
+    """Inverse cosine of each element; NaN outside of [-1, 1]."""
+    try:
+        out = lib.py_acos(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "acos", "input:tensor", input) from None
+    return wrap(out)
+
+
+def acos_(input):
+    """In-place version of `acos`."""
+    try:
+        status = lib.py_acos_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "acos_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def atan(input):
+    """Inverse tangent of each element."""
+    try:
+        out = lib.py_atan(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atan", "input:tensor", input) from None
+    return wrap(out)
+
+
+def atan_(input):
+    """In-place version of `atan`."""
+    try:
+        status = lib.py_atan_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atan_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def sinh(input):
+    """Hyperbolic sine of each element."""
+    try:
+        out = lib.py_sinh(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sinh", "input:tensor", input) from None
+    return wrap(out)
+
+
+def sinh_(input):
+    """In-place version of `sinh`."""
+    try:
+        status = lib.py_sinh_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sinh_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def cosh(input):
+    """Hyperbolic cosine of each element."""
+    try:
+        out = lib.py_cosh(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cosh", "input:tensor", input) from None
+    return wrap(out)
+
+
+def cosh_(input):
+    """In-place version of `cosh`."""
+    try:
+        status = lib.py_cosh_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cosh_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def asinh(input):
+    """Inverse hyperbolic sine of each element."""
+    try:
+        out = lib.py_asinh(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "asinh", "input:tensor", input) from None
+    return wrap(out)
+
+
+def asinh_(input):
+    """In-place version of `asinh`."""
+    try:
+        status = lib.py_asinh_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "asinh_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def acosh(input):
+    """Inverse hyperbolic cosine of each element; NaN below 1."""
+    try:
+        out = lib.py_acosh(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "acosh", "input:tensor", input) from None
+    return wrap(out)
+
+
+def acosh_(input):
+    """In-place version of `acosh`."""
+    try:
+        status = lib.py_acosh_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "acosh_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def atanh(input):
+    """Inverse hyperbolic tangent of each element; NaN outside of [-1, 1]."""
+    try:
+        out = lib.py_atanh(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atanh", "input:tensor", input) from None
+    return wrap(out)
+
+
+def atanh_(input):
+    """In-place version of `atanh`."""
+    try:
+        status = lib.py_atanh_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atanh_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def atan2(input, other):
+    """Angle of the point (other, input), in [-pi, pi].
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_atan2(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atan2", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def atan2_(input, other):
+    """In-place version of `atan2`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_atan2_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atan2_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def hypot(input, other):
+    """sqrt(input^2 + other^2), without overflow.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_hypot(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hypot", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def hypot_(input, other):
+    """In-place version of `hypot`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_hypot_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hypot_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def sinc(input):
+    """sin(pi input) / (pi input), and 1 at 0."""
+    try:
+        out = lib.py_sinc(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sinc", "input:tensor", input) from None
+    return wrap(out)
+
+
+def sinc_(input):
+    """In-place version of `sinc`."""
+    try:
+        status = lib.py_sinc_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sinc_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def deg2rad(input):
+    """Degrees in radians."""
+    try:
+        out = lib.py_deg2rad(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "deg2rad", "input:tensor", input) from None
+    return wrap(out)
+
+
+def deg2rad_(input):
+    """In-place version of `deg2rad`."""
+    try:
+        status = lib.py_deg2rad_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "deg2rad_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def rad2deg(input):
+    """Radians in degrees."""
+    try:
+        out = lib.py_rad2deg(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rad2deg", "input:tensor", input) from None
+    return wrap(out)
+
+
+def rad2deg_(input):
+    """In-place version of `rad2deg`."""
+    try:
+        status = lib.py_rad2deg_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rad2deg_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def expm1(input):
+    """exp(input) - 1, accurate near 0."""
+    try:
+        out = lib.py_expm1(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "expm1", "input:tensor", input) from None
+    return wrap(out)
+
+
+def expm1_(input):
+    """In-place version of `expm1`."""
+    try:
+        status = lib.py_expm1_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "expm1_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def exp2(input):
+    """2 to the power of each element."""
+    try:
+        out = lib.py_exp2(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "exp2", "input:tensor", input) from None
+    return wrap(out)
+
+
+def exp2_(input):
+    """In-place version of `exp2`."""
+    try:
+        status = lib.py_exp2_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "exp2_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def log2(input):
+    """Logarithm to the base 2."""
+    try:
+        out = lib.py_log2(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "log2", "input:tensor", input) from None
+    return wrap(out)
+
+
+def log2_(input):
+    """In-place version of `log2`."""
+    try:
+        status = lib.py_log2_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "log2_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def log10(input):
+    """Logarithm to the base 10."""
+    try:
+        out = lib.py_log10(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "log10", "input:tensor", input) from None
+    return wrap(out)
+
+
+def log10_(input):
+    """In-place version of `log10`."""
+    try:
+        status = lib.py_log10_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "log10_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def logit(input, eps=None):
+    """log(input / (1 - input)), the inverse of sigmoid.
+
+    Args:
+        eps: If given, the input is limited to [eps, 1 - eps].
+    """
+    try:
+        out = lib.py_logit(input._h, eps is not None, 0.0 if eps is None else eps)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logit", "input:tensor eps:f64?", input, eps) from None
+    return wrap(out)
+
+
+def logit_(input, eps=None):
+    """In-place version of `logit`.
+
+    Args:
+        eps: If given, the input is limited to [eps, 1 - eps].
+    """
+    try:
+        status = lib.py_logit_(input._h, eps is not None, 0.0 if eps is None else eps)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logit_", "input:tensor eps:f64?", input, eps) from None
+    if status:
+        raise fail()
+    return input
+
+
+def xlogy(input, other):
+    """input * log(other), and 0 where input is 0.
+
+    Args:
+        other: A tensor or a number.
+    """
+    try:
+        input_h, input_kind, input_i, input_f = read_operand(input)
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_xlogy(input_h, input_kind, input_i, input_f, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "xlogy", "input:operand other:operand", input, other) from None
+    return wrap(out)
+
+
+def xlogy_(input, other):
+    """In-place version of `xlogy`.
+
+    Args:
+        other: A tensor or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_xlogy_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "xlogy_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def logaddexp(input, other):
+    """log(exp(input) + exp(other)), without overflow.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_logaddexp(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logaddexp", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def logaddexp2(input, other):
+    """log2(2^input + 2^other), without overflow.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_logaddexp2(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logaddexp2", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def float_power(input, exponent):
+    """pow in float64.
+
+    Args:
+        exponent: The exponent: a tensor or a number.
+    """
+    try:
+        input_h, input_kind, input_i, input_f = read_operand(input)
+        exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
+        out = lib.py_float_power(input_h, input_kind, input_i, input_f, exponent_h, exponent_kind, exponent_i, exponent_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "float_power", "input:operand exponent:operand", input, exponent) from None
+    return wrap(out)
+
+
+def float_power_(input, exponent):
+    """In-place version of `float_power`.
+
+    Args:
+        exponent: The exponent: a tensor or a number.
+    """
+    try:
+        exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
+        status = lib.py_float_power_(input._h, exponent_h, exponent_kind, exponent_i, exponent_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "float_power_", "input:tensor exponent:operand", input, exponent) from None
+    if status:
+        raise fail()
+    return input
+
+
+def ldexp(input, other):
+    """input * 2^other.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_ldexp(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ldexp", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def ldexp_(input, other):
+    """In-place version of `ldexp`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_ldexp_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ldexp_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def frac(input):
+    """The part behind the point, with the sign of the element."""
+    try:
+        out = lib.py_frac(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "frac", "input:tensor", input) from None
+    return wrap(out)
+
+
+def frac_(input):
+    """In-place version of `frac`."""
+    try:
+        status = lib.py_frac_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "frac_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def round_decimals(input, *, decimals):
+    """Rounded to so many decimals; halves go to the even neighbour.
+
+    Args:
+        decimals: How many digits are kept behind the point; negative ones are set to 0
+            before it.
+    """
+    try:
+        out = lib.py_round_decimals(input._h, decimals)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "round", "input:tensor decimals:i64", input, decimals) from None
+    return wrap(out)
+
+
+def round_decimals_(input, *, decimals):
+    """In-place version of `round_decimals`.
+
+    Args:
+        decimals: How many digits are kept behind the point; negative ones are set to 0
+            before it.
+    """
+    try:
+        status = lib.py_round_decimals_(input._h, decimals)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "round_", "input:tensor decimals:i64", input, decimals) from None
+    if status:
+        raise fail()
+    return input
+
+
+def positive(input):
+    """The tensor itself."""
+    try:
+        out = lib.py_positive(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "positive", "input:tensor", input) from None
+    return wrap(out)
+
+
+def signbit(input):
+    """Where the sign is minus, that of -0 too."""
+    try:
+        out = lib.py_signbit(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "signbit", "input:tensor", input) from None
+    return wrap(out)
+
+
+def copysign(input, other):
+    """The size of input with the sign of other.
+
+    Args:
+        other: Whose sign is taken: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_copysign(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "copysign", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def copysign_(input, other):
+    """In-place version of `copysign`.
+
+    Args:
+        other: Whose sign is taken: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_copysign_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "copysign_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def fmod(input, other):
+    """input - other * trunc(input / other): C's remainder; the sign is the input's.
+
+    Args:
+        other: The divisor: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_fmod(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fmod", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def fmod_(input, other):
+    """In-place version of `fmod`.
+
+    Args:
+        other: The divisor: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_fmod_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fmod_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def gcd(input, other):
+    """Greatest common divisor of integers.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_gcd(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gcd", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def gcd_(input, other):
+    """In-place version of `gcd`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_gcd_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gcd_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def lcm(input, other):
+    """Least common multiple of integers.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_lcm(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lcm", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def lcm_(input, other):
+    """In-place version of `lcm`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_lcm_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lcm_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def heaviside(input, values):
+    """0 for negative elements, 1 for positive ones, and values where they are 0.
+
+    Args:
+        values: The values at 0.
+    """
+    try:
+        out = lib.py_heaviside(input._h, values._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "heaviside", "input:tensor values:tensor", input, values) from None
+    return wrap(out)
+
+
+def heaviside_(input, values):
+    """In-place version of `heaviside`.
+
+    Args:
+        values: The values at 0.
+    """
+    try:
+        status = lib.py_heaviside_(input._h, values._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "heaviside_", "input:tensor values:tensor", input, values) from None
+    if status:
+        raise fail()
+    return input
+
+
+def fmax(input, other):
+    """The larger of two elements; the other one if one is NaN.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_fmax(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fmax", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def fmin(input, other):
+    """The smaller of two elements; the other one if one is NaN.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_fmin(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fmin", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def nan_to_num(input, nan=None, posinf=None, neginf=None):
+    """The input with finite numbers in the place of NaN and infinities.
+
+    Args:
+        nan: What NaN becomes; absent means 0.
+        posinf: What infinity becomes; absent means the dtype's largest number.
+        neginf: What -infinity becomes; absent means the dtype's lowest number.
+    """
+    try:
+        out = lib.py_nan_to_num(input._h, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nan_to_num", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf) from None
+    return wrap(out)
+
+
+def nan_to_num_(input, nan=None, posinf=None, neginf=None):
+    """In-place version of `nan_to_num`.
+
+    Args:
+        nan: What NaN becomes; absent means 0.
+        posinf: What infinity becomes; absent means the dtype's largest number.
+        neginf: What -infinity becomes; absent means the dtype's lowest number.
+    """
+    try:
+        status = lib.py_nan_to_num_(input._h, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nan_to_num_", "input:tensor nan:f64? posinf:f64? neginf:f64?", input, nan, posinf, neginf) from None
+    if status:
+        raise fail()
+    return input
+
+
+def isposinf(input):
+    """Where elements are infinity."""
+    try:
+        out = lib.py_isposinf(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "isposinf", "input:tensor", input) from None
+    return wrap(out)
+
+
+def isneginf(input):
+    """Where elements are -infinity."""
+    try:
+        out = lib.py_isneginf(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "isneginf", "input:tensor", input) from None
+    return wrap(out)
+
+
+def isreal(input):
+    """Where elements have no imaginary part: everywhere."""
+    try:
+        out = lib.py_isreal(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "isreal", "input:tensor", input) from None
+    return wrap(out)
+
+
+def lerp(input, end, weight):
+    """input + weight * (end - input).
+
+    Args:
+        end: What weight 1 gives.
+        weight: A tensor that broadcasts with the others, or a number.
+    """
+    try:
+        weight_h, weight_kind, weight_i, weight_f = read_operand(weight)
+        out = lib.py_lerp(input._h, end._h, weight_h, weight_kind, weight_i, weight_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lerp", "input:tensor end:tensor weight:operand", input, end, weight) from None
+    return wrap(out)
+
+
+def lerp_(input, end, weight):
+    """In-place version of `lerp`.
+
+    Args:
+        end: What weight 1 gives.
+        weight: A tensor that broadcasts with the others, or a number.
+    """
+    try:
+        weight_h, weight_kind, weight_i, weight_f = read_operand(weight)
+        status = lib.py_lerp_(input._h, end._h, weight_h, weight_kind, weight_i, weight_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lerp_", "input:tensor end:tensor weight:operand", input, end, weight) from None
+    if status:
+        raise fail()
+    return input
+
+
+def addcmul(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 * tensor2.
+
+    Args:
+        tensor1: The first operand.
+        tensor2: The second operand.
+        value: Factor of the product.
+    """
+    try:
+        value_kind, value_i, value_f = read_scalar(value)
+        out = lib.py_addcmul(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addcmul", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value) from None
+    return wrap(out)
+
+
+def addcmul_(input, tensor1, tensor2, *, value=1):
+    """In-place version of `addcmul`.
+
+    Args:
+        tensor1: The first operand.
+        tensor2: The second operand.
+        value: Factor of the product.
+    """
+    try:
+        value_kind, value_i, value_f = read_scalar(value)
+        status = lib.py_addcmul_(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addcmul_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value) from None
+    if status:
+        raise fail()
+    return input
+
+
+def addcdiv(input, tensor1, tensor2, *, value=1):
+    """input + value * tensor1 / tensor2.
+
+    Args:
+        tensor1: The first operand.
+        tensor2: The second operand.
+        value: Factor of the quotient.
+    """
+    try:
+        value_kind, value_i, value_f = read_scalar(value)
+        out = lib.py_addcdiv(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addcdiv", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value) from None
+    return wrap(out)
+
+
+def addcdiv_(input, tensor1, tensor2, *, value=1):
+    """In-place version of `addcdiv`.
+
+    Args:
+        tensor1: The first operand.
+        tensor2: The second operand.
+        value: Factor of the quotient.
+    """
+    try:
+        value_kind, value_i, value_f = read_scalar(value)
+        status = lib.py_addcdiv_(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addcdiv_", "input:tensor tensor1:tensor tensor2:tensor value:scalar", input, tensor1, tensor2, value) from None
     if status:
         raise fail()
     return input
@@ -6022,6 +7460,516 @@ def flip(input, *args, dims=None):
     return wrap(out)
 
 
+def absolute(input):
+    """Another name of `abs`."""
+    try:
+        out = lib.py_absolute(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "absolute", "input:tensor", input) from None
+    return wrap(out)
+
+
+def absolute_(input):
+    """Another name of `abs_`."""
+    try:
+        status = lib.py_absolute_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "absolute_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def negative(input):
+    """Another name of `neg`."""
+    try:
+        out = lib.py_negative(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "negative", "input:tensor", input) from None
+    return wrap(out)
+
+
+def negative_(input):
+    """Another name of `neg_`."""
+    try:
+        status = lib.py_negative_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "negative_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def sgn(input):
+    """Another name of `sign`."""
+    try:
+        out = lib.py_sgn(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sgn", "input:tensor", input) from None
+    return wrap(out)
+
+
+def sgn_(input):
+    """Another name of `sign_`."""
+    try:
+        status = lib.py_sgn_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sgn_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def fix(input):
+    """Another name of `trunc`."""
+    try:
+        out = lib.py_fix(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fix", "input:tensor", input) from None
+    return wrap(out)
+
+
+def fix_(input):
+    """Another name of `trunc_`."""
+    try:
+        status = lib.py_fix_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fix_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def arcsin(input):
+    """Another name of `asin`."""
+    try:
+        out = lib.py_arcsin(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arcsin", "input:tensor", input) from None
+    return wrap(out)
+
+
+def arcsin_(input):
+    """Another name of `asin_`."""
+    try:
+        status = lib.py_arcsin_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arcsin_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def arccos(input):
+    """Another name of `acos`."""
+    try:
+        out = lib.py_arccos(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arccos", "input:tensor", input) from None
+    return wrap(out)
+
+
+def arccos_(input):
+    """Another name of `acos_`."""
+    try:
+        status = lib.py_arccos_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arccos_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def arctan(input):
+    """Another name of `atan`."""
+    try:
+        out = lib.py_arctan(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arctan", "input:tensor", input) from None
+    return wrap(out)
+
+
+def arctan_(input):
+    """Another name of `atan_`."""
+    try:
+        status = lib.py_arctan_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arctan_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def arctan2(input, other):
+    """Another name of `atan2`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        out = lib.py_arctan2(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arctan2", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def arctan2_(input, other):
+    """Another name of `atan2_`.
+
+    Args:
+        other: The second operand; it broadcasts with the first.
+    """
+    try:
+        status = lib.py_arctan2_(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arctan2_", "input:tensor other:tensor", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def arcsinh(input):
+    """Another name of `asinh`."""
+    try:
+        out = lib.py_arcsinh(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arcsinh", "input:tensor", input) from None
+    return wrap(out)
+
+
+def arcsinh_(input):
+    """Another name of `asinh_`."""
+    try:
+        status = lib.py_arcsinh_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arcsinh_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def arccosh(input):
+    """Another name of `acosh`."""
+    try:
+        out = lib.py_arccosh(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arccosh", "input:tensor", input) from None
+    return wrap(out)
+
+
+def arccosh_(input):
+    """Another name of `acosh_`."""
+    try:
+        status = lib.py_arccosh_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arccosh_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def arctanh(input):
+    """Another name of `atanh`."""
+    try:
+        out = lib.py_arctanh(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arctanh", "input:tensor", input) from None
+    return wrap(out)
+
+
+def arctanh_(input):
+    """Another name of `atanh_`."""
+    try:
+        status = lib.py_arctanh_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "arctanh_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
+def subtract(input, other, *, alpha=1):
+    """Another name of `sub`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+        alpha: Factor of the second operand.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        out = lib.py_subtract(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "subtract", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+    return wrap(out)
+
+
+def subtract_(input, other, *, alpha=1):
+    """Another name of `sub_`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+        alpha: Factor of the second operand.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        status = lib.py_subtract_(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "subtract_", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
+    if status:
+        raise fail()
+    return input
+
+
+def multiply(input, other):
+    """Another name of `mul`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_multiply(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multiply", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def multiply_(input, other):
+    """Another name of `mul_`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_multiply_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multiply_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def divide(input, other, *, rounding_mode=None):
+    """Another name of `div`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+        rounding_mode: Absent for true division; trunc (towards 0) or floor for integer
+            quotients.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_divide(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "divide", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
+    return wrap(out)
+
+
+def divide_(input, other, *, rounding_mode=None):
+    """Another name of `div_`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+        rounding_mode: Absent for true division; trunc (towards 0) or floor for integer
+            quotients.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_divide_(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "divide_", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
+    if status:
+        raise fail()
+    return input
+
+
+def clip(input, min=None, max=None):
+    """Another name of `clamp`.
+
+    Args:
+        min: Lower bound: a tensor, a number or absent.
+        max: Upper bound: a tensor, a number or absent.
+    """
+    try:
+        min_h, min_kind, min_i, min_f = read_operand_or_none(min)
+        max_h, max_kind, max_i, max_f = read_operand_or_none(max)
+        out = lib.py_clip(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "clip", "input:tensor min:operand? max:operand?", input, min, max) from None
+    return wrap(out)
+
+
+def clip_(input, min=None, max=None):
+    """Another name of `clamp_`.
+
+    Args:
+        min: Lower bound: a tensor, a number or absent.
+        max: Upper bound: a tensor, a number or absent.
+    """
+    try:
+        min_h, min_kind, min_i, min_f = read_operand_or_none(min)
+        max_h, max_kind, max_i, max_f = read_operand_or_none(max)
+        status = lib.py_clip_(input._h, min_h, min_kind, min_i, min_f, max_h, max_kind, max_i, max_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "clip_", "input:tensor min:operand? max:operand?", input, min, max) from None
+    if status:
+        raise fail()
+    return input
+
+
+def greater(input, other):
+    """Another name of `gt`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_greater(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "greater", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def greater_(input, other):
+    """Another name of `gt_`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_greater_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "greater_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def greater_equal(input, other):
+    """Another name of `ge`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_greater_equal(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "greater_equal", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def greater_equal_(input, other):
+    """Another name of `ge_`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_greater_equal_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "greater_equal_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def less(input, other):
+    """Another name of `lt`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_less(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "less", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def less_(input, other):
+    """Another name of `lt_`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_less_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "less_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def less_equal(input, other):
+    """Another name of `le`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_less_equal(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "less_equal", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def less_equal_(input, other):
+    """Another name of `le_`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_less_equal_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "less_equal_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
+def not_equal(input, other):
+    """Another name of `ne`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        out = lib.py_not_equal(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "not_equal", "input:tensor other:operand", input, other) from None
+    return wrap(out)
+
+
+def not_equal_(input, other):
+    """Another name of `ne_`.
+
+    Args:
+        other: The second operand: a tensor that broadcasts with the first, or a number.
+    """
+    try:
+        other_h, other_kind, other_i, other_f = read_operand(other)
+        status = lib.py_not_equal_(input._h, other_h, other_kind, other_i, other_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "not_equal_", "input:tensor other:operand", input, other) from None
+    if status:
+        raise fail()
+    return input
+
+
 def functional_dropout(input, p=0.5, training=True, inplace=False):
     """Sets elements to 0 at random and scales the others by 1 / (1 - p)."""
     return (dropout_ if inplace else dropout)(input, p, training)
@@ -6045,6 +7993,49 @@ def functional_elu(input, alpha=1.0, inplace=False):
 def functional_silu(input, inplace=False):
     """input * sigmoid(input), also called swish."""
     return (silu_ if inplace else silu)(input)
+
+
+def functional_hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """Limits each element to [min_val, max_val]. The gradient at the bounds is 0."""
+    return (hardtanh_ if inplace else hardtanh)(input, min_val, max_val)
+
+
+def functional_relu6(input, inplace=False):
+    """hardtanh between 0 and 6."""
+    return (relu6_ if inplace else relu6)(input)
+
+
+def functional_hardsigmoid(input, inplace=False):
+    """min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid."""
+    return (hardsigmoid_ if inplace else hardsigmoid)(input)
+
+
+def functional_hardswish(input, inplace=False):
+    """input * hardsigmoid(input)."""
+    return (hardswish_ if inplace else hardswish)(input)
+
+
+_threshold = threshold
+
+
+def functional_threshold(input, threshold, value, inplace=False):
+    """input where it is above the threshold, value elsewhere."""
+    return (threshold_ if inplace else _threshold)(input, threshold, value)
+
+
+def functional_selu(input, inplace=False):
+    """elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515)."""
+    return (selu_ if inplace else selu)(input)
+
+
+def functional_celu(input, alpha=1.0, inplace=False):
+    """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere."""
+    return (celu_ if inplace else celu)(input, alpha)
+
+
+def functional_mish(input, inplace=False):
+    """input * tanh(softplus(input))."""
+    return (mish_ if inplace else mish)(input)
 
 
 class Dataset(Handle):
@@ -6914,6 +8905,8 @@ METHODS = {
     "pow_": pow_,
     "maximum": maximum,
     "minimum": minimum,
+    "hardshrink": hardshrink,
+    "prelu": prelu,
     "eq": eq,
     "eq_": eq_,
     "ne": ne,
@@ -6950,6 +8943,79 @@ METHODS = {
     "bitwise_not": bitwise_not,
     "masked_fill": masked_fill,
     "masked_fill_": masked_fill_,
+    "tan": tan,
+    "tan_": tan_,
+    "asin": asin,
+    "asin_": asin_,
+    "acos": acos,
+    "acos_": acos_,
+    "atan": atan,
+    "atan_": atan_,
+    "sinh": sinh,
+    "sinh_": sinh_,
+    "cosh": cosh,
+    "cosh_": cosh_,
+    "asinh": asinh,
+    "asinh_": asinh_,
+    "acosh": acosh,
+    "acosh_": acosh_,
+    "atanh": atanh,
+    "atanh_": atanh_,
+    "atan2": atan2,
+    "atan2_": atan2_,
+    "hypot": hypot,
+    "hypot_": hypot_,
+    "sinc": sinc,
+    "sinc_": sinc_,
+    "deg2rad": deg2rad,
+    "deg2rad_": deg2rad_,
+    "rad2deg": rad2deg,
+    "rad2deg_": rad2deg_,
+    "expm1": expm1,
+    "expm1_": expm1_,
+    "exp2": exp2,
+    "exp2_": exp2_,
+    "log2": log2,
+    "log2_": log2_,
+    "log10": log10,
+    "log10_": log10_,
+    "logit": logit,
+    "logit_": logit_,
+    "xlogy": xlogy,
+    "xlogy_": xlogy_,
+    "logaddexp": logaddexp,
+    "logaddexp2": logaddexp2,
+    "float_power": float_power,
+    "float_power_": float_power_,
+    "ldexp": ldexp,
+    "ldexp_": ldexp_,
+    "frac": frac,
+    "frac_": frac_,
+    "positive": positive,
+    "signbit": signbit,
+    "copysign": copysign,
+    "copysign_": copysign_,
+    "fmod": fmod,
+    "fmod_": fmod_,
+    "gcd": gcd,
+    "gcd_": gcd_,
+    "lcm": lcm,
+    "lcm_": lcm_,
+    "heaviside": heaviside,
+    "heaviside_": heaviside_,
+    "fmax": fmax,
+    "fmin": fmin,
+    "nan_to_num": nan_to_num,
+    "nan_to_num_": nan_to_num_,
+    "isposinf": isposinf,
+    "isneginf": isneginf,
+    "isreal": isreal,
+    "lerp": lerp,
+    "lerp_": lerp_,
+    "addcmul": addcmul,
+    "addcmul_": addcmul_,
+    "addcdiv": addcdiv,
+    "addcdiv_": addcdiv_,
     "bernoulli": bernoulli,
     "uniform_": uniform_,
     "normal_": normal_,
@@ -7022,6 +9088,46 @@ METHODS = {
     "unbind": unbind,
     "repeat": repeat,
     "flip": flip,
+    "absolute": absolute,
+    "absolute_": absolute_,
+    "negative": negative,
+    "negative_": negative_,
+    "sgn": sgn,
+    "sgn_": sgn_,
+    "fix": fix,
+    "fix_": fix_,
+    "arcsin": arcsin,
+    "arcsin_": arcsin_,
+    "arccos": arccos,
+    "arccos_": arccos_,
+    "arctan": arctan,
+    "arctan_": arctan_,
+    "arctan2": arctan2,
+    "arctan2_": arctan2_,
+    "arcsinh": arcsinh,
+    "arcsinh_": arcsinh_,
+    "arccosh": arccosh,
+    "arccosh_": arccosh_,
+    "arctanh": arctanh,
+    "arctanh_": arctanh_,
+    "subtract": subtract,
+    "subtract_": subtract_,
+    "multiply": multiply,
+    "multiply_": multiply_,
+    "divide": divide,
+    "divide_": divide_,
+    "clip": clip,
+    "clip_": clip_,
+    "greater": greater,
+    "greater_": greater_,
+    "greater_equal": greater_equal,
+    "greater_equal_": greater_equal_,
+    "less": less,
+    "less_": less_,
+    "less_equal": less_equal,
+    "less_equal_": less_equal_,
+    "not_equal": not_equal,
+    "not_equal_": not_equal_,
 }
 PROPERTIES = {
     "shape": tensor_shape,
@@ -7071,6 +9177,21 @@ NAMESPACES = {
         "logsigmoid": logsigmoid,
         "silu": functional_silu,
         "gelu": gelu,
+        "hardtanh": functional_hardtanh,
+        "relu6": functional_relu6,
+        "hardsigmoid": functional_hardsigmoid,
+        "hardswish": functional_hardswish,
+        "hardshrink": hardshrink,
+        "softshrink": softshrink,
+        "tanhshrink": tanhshrink,
+        "threshold": functional_threshold,
+        "softsign": softsign,
+        "selu": functional_selu,
+        "celu": functional_celu,
+        "mish": functional_mish,
+        "glu": glu,
+        "prelu": prelu,
+        "softmin": softmin,
     },
     "nn": {
         "Linear": nn_linear,
@@ -7094,6 +9215,21 @@ NAMESPACES = {
         "Sigmoid": nn_sigmoid,
         "LogSigmoid": nn_log_sigmoid,
         "Tanh": nn_tanh,
+        "Hardtanh": nn_hardtanh,
+        "ReLU6": nn_re_lu6,
+        "Hardsigmoid": nn_hardsigmoid,
+        "Hardswish": nn_hardswish,
+        "Hardshrink": nn_hardshrink,
+        "Softshrink": nn_softshrink,
+        "Tanhshrink": nn_tanhshrink,
+        "Threshold": nn_threshold,
+        "Softsign": nn_softsign,
+        "SELU": nn_selu,
+        "CELU": nn_celu,
+        "Mish": nn_mish,
+        "GLU": nn_glu,
+        "PReLU": nn_prelu,
+        "Softmin": nn_softmin,
         "Softmax": nn_softmax,
         "LogSoftmax": nn_log_softmax,
         "MSELoss": nn_mse_loss,
@@ -7194,6 +9330,11 @@ NAMESPACES = {
         "pow": pow,
         "maximum": maximum,
         "minimum": minimum,
+        "hardshrink": hardshrink,
+        "threshold": threshold,
+        "selu": selu,
+        "celu": celu,
+        "prelu": prelu,
         "eq": eq,
         "ne": ne,
         "lt": lt,
@@ -7215,6 +9356,47 @@ NAMESPACES = {
         "bitwise_not": bitwise_not,
         "where": where,
         "masked_fill": masked_fill,
+        "tan": tan,
+        "asin": asin,
+        "acos": acos,
+        "atan": atan,
+        "sinh": sinh,
+        "cosh": cosh,
+        "asinh": asinh,
+        "acosh": acosh,
+        "atanh": atanh,
+        "atan2": atan2,
+        "hypot": hypot,
+        "sinc": sinc,
+        "deg2rad": deg2rad,
+        "rad2deg": rad2deg,
+        "expm1": expm1,
+        "exp2": exp2,
+        "log2": log2,
+        "log10": log10,
+        "logit": logit,
+        "xlogy": xlogy,
+        "logaddexp": logaddexp,
+        "logaddexp2": logaddexp2,
+        "float_power": float_power,
+        "ldexp": ldexp,
+        "frac": frac,
+        "positive": positive,
+        "signbit": signbit,
+        "copysign": copysign,
+        "fmod": fmod,
+        "gcd": gcd,
+        "lcm": lcm,
+        "heaviside": heaviside,
+        "fmax": fmax,
+        "fmin": fmin,
+        "nan_to_num": nan_to_num,
+        "isposinf": isposinf,
+        "isneginf": isneginf,
+        "isreal": isreal,
+        "lerp": lerp,
+        "addcmul": addcmul,
+        "addcdiv": addcdiv,
         "rand": rand,
         "randn": randn,
         "randint": randint,
@@ -7283,6 +9465,26 @@ NAMESPACES = {
         "cat": cat,
         "stack": stack,
         "flip": flip,
+        "absolute": absolute,
+        "negative": negative,
+        "sgn": sgn,
+        "fix": fix,
+        "arcsin": arcsin,
+        "arccos": arccos,
+        "arctan": arctan,
+        "arctan2": arctan2,
+        "arcsinh": arcsinh,
+        "arccosh": arccosh,
+        "arctanh": arctanh,
+        "subtract": subtract,
+        "multiply": multiply,
+        "divide": divide,
+        "clip": clip,
+        "greater": greater,
+        "greater_equal": greater_equal,
+        "less": less,
+        "less_equal": less_equal,
+        "not_equal": not_equal,
     },
     "utils.data": {
         "TensorDataset": dataset_new,

@@ -137,6 +137,18 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keep
     return _ops.norm(input, p, dim, keepdim, dtype=dtype)
 
 
+def round(input, *, decimals=None):
+    """round(input), and to so many decimals."""
+    return _ops.round(input) if decimals is None else _ops.round_decimals(input, decimals=decimals)
+
+
+def round_(input, *, decimals=None):
+    """In-place version of round."""
+    if decimals is None:
+        return _ops.round_(input)
+    return _ops.round_decimals_(input, decimals=decimals)
+
+
 def where(condition, input=None, other=None):
     """where(condition, input, other); where(condition) is nonzero(as_tuple=True)."""
     if input is None and other is None:
@@ -167,7 +179,7 @@ def _where_method(self, condition, other):
     return _ops.where(condition, self, other)
 
 
-_LISTED = (arange, randint, randint_like, normal, max, min, split, var, std, norm, where, nonzero)
+_LISTED = (arange, randint, randint_like, normal, max, min, split, var, std, norm, where, nonzero, round)
 FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, conv2d)}
-METHODS = {f.__name__: f for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_)}
+METHODS = {f.__name__: f for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_)}
 METHODS["where"] = _where_method

@@ -33,6 +33,21 @@ from .._ops import softplus as softplus
 from .._ops import logsigmoid as logsigmoid
 from .._ops import functional_silu as silu
 from .._ops import gelu as gelu
+from .._ops import functional_hardtanh as hardtanh
+from .._ops import functional_relu6 as relu6
+from .._ops import functional_hardsigmoid as hardsigmoid
+from .._ops import functional_hardswish as hardswish
+from .._ops import hardshrink as hardshrink
+from .._ops import softshrink as softshrink
+from .._ops import tanhshrink as tanhshrink
+from .._ops import functional_threshold as threshold
+from .._ops import softsign as softsign
+from .._ops import functional_selu as selu
+from .._ops import functional_celu as celu
+from .._ops import functional_mish as mish
+from .._ops import glu as glu
+from .._ops import prelu as prelu
+from .._ops import softmin as softmin
 
 def softmax(input, dim, *, dtype=None) -> Any: ...
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) -> Any: ...

@@ -677,6 +677,297 @@ class Tanh(Module):
         return _ops.tanh(input)
 
 
+class Hardtanh(Module):
+    """Limits each element to [min_val, max_val].
+
+    Args:
+        min_val: The lower bound.
+        max_val: The upper bound.
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
+        super().__init__()
+        self.min_val = min_val
+        self.max_val = max_val
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.hardtanh_(input, self.min_val, self.max_val) if self.inplace else _ops.hardtanh(input, self.min_val, self.max_val)
+
+    def extra_repr(self):
+        parts = [f"min_val={self.min_val}, max_val={self.max_val}"]
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
+
+class ReLU6(Module):
+    """Limits each element to [0, 6].
+
+    Args:
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.relu6_(input) if self.inplace else _ops.relu6(input)
+
+    def extra_repr(self):
+        parts = []
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
+
+class Hardsigmoid(Module):
+    """min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
+
+    Args:
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.hardsigmoid_(input) if self.inplace else _ops.hardsigmoid(input)
+
+
+class Hardswish(Module):
+    """input * hardsigmoid(input).
+
+    Args:
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.hardswish_(input) if self.inplace else _ops.hardswish(input)
+
+
+class Hardshrink(Module):
+    """input where |input| > lambd, 0 elsewhere.
+
+    Args:
+        lambd: The size up to which elements become 0.
+    """
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input):
+        return _ops.hardshrink(input, self.lambd)
+
+    def extra_repr(self):
+        return f"{self.lambd}"
+
+
+class Softshrink(Module):
+    """input moved towards 0 by lambd; 0 where |input| <= lambd.
+
+    Args:
+        lambd: By how much elements come nearer to 0.
+    """
+
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = lambd
+
+    def forward(self, input):
+        return _ops.softshrink(input, self.lambd)
+
+    def extra_repr(self):
+        return f"{self.lambd}"
+
+
+class Tanhshrink(Module):
+    """input - tanh(input)."""
+
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, input):
+        return _ops.tanhshrink(input)
+
+
+class Threshold(Module):
+    """input where it is above the threshold, value elsewhere.
+
+    Args:
+        threshold: Elements up to this are replaced.
+        value: What they become.
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, threshold, value, inplace=False):
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.threshold_(input, self.threshold, self.value) if self.inplace else _ops.threshold(input, self.threshold, self.value)
+
+    def extra_repr(self):
+        parts = [f"threshold={self.threshold}, value={self.value}"]
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
+
+class Softsign(Module):
+    """input / (1 + |input|)."""
+
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, input):
+        return _ops.softsign(input)
+
+
+class SELU(Module):
+    """A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515).
+
+    Args:
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.selu_(input) if self.inplace else _ops.selu(input)
+
+    def extra_repr(self):
+        parts = []
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
+
+class CELU(Module):
+    """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+
+    Args:
+        alpha: The value that large negative inputs approach, negated.
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.celu_(input, self.alpha) if self.inplace else _ops.celu(input, self.alpha)
+
+    def extra_repr(self):
+        parts = [f"alpha={self.alpha}"]
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
+
+class Mish(Module):
+    """input * tanh(softplus(input)).
+
+    Args:
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.mish_(input) if self.inplace else _ops.mish(input)
+
+    def extra_repr(self):
+        parts = []
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
+
+class GLU(Module):
+    """The first half of the input times the sigmoid of the second.
+
+    Args:
+        dim: The dimension that is cut into halves.
+    """
+
+    def __init__(self, dim=-1):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        return _ops.glu(input, self.dim)
+
+    def extra_repr(self):
+        return f"dim={self.dim}"
+
+
+class PReLU(Module):
+    """input where it is positive, weight * input elsewhere.
+
+    Args:
+        num_parameters: 1, or the size of dimension 1: how many slopes there are.
+        init: What the slopes begin with.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.register_parameter("weight", Parameter(_ops.empty((num_parameters,), dtype=dtype, device=device)))
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            _ops.fill_(self._parameters["weight"], self.init)
+
+    def forward(self, input):
+        try:
+            weight = self._parameters["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.prelu(input, weight)
+
+    def extra_repr(self):
+        return f"num_parameters={self.num_parameters}"
+
+
+class Softmin(Module):
+    """softmax of -input.
+
+    Args:
+        dim: The dimension.
+    """
+
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input):
+        return _ops.softmin(input, self.dim)
+
+    def extra_repr(self):
+        return f"dim={self.dim}"
+
+
 class Softmax(Module):
     """exp(input) / sum(exp(input)) along a dimension.
 
@@ -844,6 +1135,21 @@ __all__ = [
     "Sigmoid",
     "LogSigmoid",
     "Tanh",
+    "Hardtanh",
+    "ReLU6",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardshrink",
+    "Softshrink",
+    "Tanhshrink",
+    "Threshold",
+    "Softsign",
+    "SELU",
+    "CELU",
+    "Mish",
+    "GLU",
+    "PReLU",
+    "Softmin",
     "Softmax",
     "LogSoftmax",
     "MSELoss",
