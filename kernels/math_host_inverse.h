@@ -201,8 +201,8 @@ DT_MATH float log10(float x) {
   return float(log(double(x)) * 0x1.bcb7b1526e50ep-2);
 }
 
-#define DT_THROUGH_DOUBLE(name)  \
-  DT_MATH float name(float x) {  \
+#define DT_THROUGH_DOUBLE(name)    \
+  DT_MATH float name(float x) {    \
     return float(name(double(x))); \
   }
 DT_THROUGH_DOUBLE(tan)

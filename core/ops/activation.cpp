@@ -13,8 +13,8 @@ constexpr double kSeluAlpha = 1.6732632423543772, kSeluScale = 1.050700987355480
 void check_hardtanh(const Tensor& input, double min, double max) {
   DT_CHECK(!is_bool(input.dtype()), kRuntimeError, "Bool inputs not supported for hardtanh");
   DT_CHECK(min <= max, kValueError, "min_val cannot be greater than max_val");
-  const bool is_unsigned =
-      visit(input.dtype(), [](auto type) { return std::is_unsigned_v<typename decltype(type)::type>; });
+  const bool is_unsigned = visit(
+      input.dtype(), [](auto type) { return std::is_unsigned_v<typename decltype(type)::type>; });
   DT_CHECK(!is_unsigned || min >= 0, kRuntimeError,
            "cannot do hardtanh on an unsigned type with negative limits");
 }
@@ -66,8 +66,11 @@ const Tensor& relu6_(const Tensor& input) {
 
 Tensor softshrink(const Tensor& input, double lambd) {
   check_floating(input, "softshrink_check");
-  DT_CHECK(lambd >= 0, kRuntimeError, "lambda must be greater or equal to 0, but found to be ",
-           lambd, ".");
+  const double most = visit(input.dtype(), [](auto type) {
+    return static_cast<double>(std::numeric_limits<typename decltype(type)::type>::max());
+  });
+  DT_CHECK(lambd >= 0 && lambd <= most, kRuntimeError, "lambda must be in range [0, ", most,
+           "] for input dtype ", type_word(input.dtype()), ", but found ", lambd);
   return softshrink_element(input, lambd);
 }
 

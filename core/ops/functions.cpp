@@ -117,16 +117,15 @@ const Tensor& heaviside_(const Tensor& input, const Tensor& values) {
   return unit_step_(input, values);
 }
 
-Tensor nan_to_num(const Tensor& input, std::optional<double> nan,
-                  std::optional<double> posinf, std::optional<double> neginf) {
+Tensor nan_to_num(const Tensor& input, std::optional<double> nan, std::optional<double> posinf,
+                  std::optional<double> neginf) {
   const DType t = input.dtype();
   if (!is_floating(t)) return clone(input);
   return replace_nonfinite(input, nan.value_or(0), largest(t, posinf), lowest(t, neginf));
 }
 
 const Tensor& nan_to_num_(const Tensor& input, std::optional<double> nan,
-                          std::optional<double> posinf,
-                          std::optional<double> neginf) {
+                          std::optional<double> posinf, std::optional<double> neginf) {
   const DType t = input.dtype();
   if (!is_floating(t)) return input;
   return replace_nonfinite_(input, nan.value_or(0), largest(t, posinf), lowest(t, neginf));

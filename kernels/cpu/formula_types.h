@@ -1,6 +1,7 @@
 // Two number-like types that a formula of functors.gen.h can be evaluated over besides float and
 // double:
-// - Probe counts what a formula does, at compile time: its cost, and whether it calls sin, cos or tan;
+// - Probe counts what a formula does, at compile time: its cost, and whether it calls sin, cos or
+// tan;
 // - Exact<T> is T with the slow, exact sin, cos and tan (see math_host_trig.h).
 // Formulas call dt::math functions by qualified name, so the overloads must be declared before
 // functors.gen.h.
@@ -42,9 +43,11 @@ struct Exact {
   X(asin, 50) X(acos, 50) X(atan, 40) X(sinh, 40) X(cosh, 35)                     \
   X(asinh, 70) X(acosh, 60) X(atanh, 70)
 // clang-format on
-#define DT_BINARY_FUNCTIONS(X) \
-  X(maximum, 3) X(minimum, 3) X(pow, 80) X(div_trunc, 8) X(div_floor, 200) X(modulo, 150) \
-  X(fmod, 150) X(copysign, 2) X(atan2, 60) X(hypot, 20)
+#define DT_BINARY_FUNCTIONS(X)                                                            \
+  X(maximum, 3)                                                                           \
+  X(minimum, 3)                                                                           \
+  X(pow, 80) X(div_trunc, 8) X(div_floor, 200) X(modulo, 150) X(fmod, 150) X(copysign, 2) \
+      X(atan2, 60) X(hypot, 20)
 #define DT_COMPARISONS(X) X(eq, ==) X(ne, !=) X(lt, <) X(le, <=) X(gt, >) X(ge, >=)
 #define DT_OPERATORS(X) X(+, 1) X(-, 1) X(*, 1) X(/, 6)
 

@@ -24,7 +24,7 @@ CHOICES = {
     "eps": ("1e-05", "0.1", "0.001"),
     "rtol atol": ("0.0", "0.1", "1.0"),
     "threshold": ("20.0", "1.0", "0.5"),
-    "softplus.beta elu.alpha elu_.alpha negative_slope": ("1.0", "0.5", "2.0", "0.1"),
+    "softplus.beta elu.alpha elu_.alpha celu.alpha celu_.alpha negative_slope": ("1.0", "0.5", "2.0", "0.1"),
     "norm.p": ("2", "1", "0", "t.inf", "-t.inf", "3", "0.5", "'fro'", "2.0", "-1"),
     "correction": ("0", "1", "1", "2"),
     "diagonal offset": ("0", "0", "1", "-1", "2", "-2"),
@@ -141,7 +141,7 @@ def _of_kind(p: Program, arg: Argument, given: Given) -> str:
     return repr(p.rng.choice([v.name for v in SCHEMA.enums[arg.kind.name].values]))
 
 
-@rule("pow.exponent", "pow_.exponent")
+@rule("pow.exponent", "pow_.exponent", "float_power.exponent", "float_power_.exponent")
 def _(p, given):
     return (
         p.choose("2", "3", "0.5", "-1", "0", "1", "2.0", "-0.5")
@@ -150,7 +150,7 @@ def _(p, given):
     )
 
 
-@rule("pow.input")
+@rule("pow.input", "float_power.input", "xlogy.input")
 def _(p, given):
     return p.tensor() if p.chance(0.8) else scalar(p, given)
 

@@ -65,7 +65,13 @@ EXACT = {
     "threshold": lambda t, x: t.where(x > 0, x, -x), "double": lambda t, x: x.double(),
     "float": lambda t, x: x.float(), "pow 2": lambda t, x: x**2, "pow 0": lambda t, x: x**0,
     "pow 1": lambda t, x: x**1, "pow -1": lambda t, x: x**-1,
-    "copysign by division": lambda t, x: 1 / x,
+    "copysign by division": lambda t, x: 1 / x, "frac": lambda t, x: x.frac(),
+    "signbit": lambda t, x: x.signbit(), "isposinf": lambda t, x: x.isposinf(),
+    "isneginf": lambda t, x: x.isneginf(), "nan_to_num": lambda t, x: x.nan_to_num(),
+    "relu6": lambda t, x: t.nn.functional.relu6(x), "hardtanh": lambda t, x: t.nn.functional.hardtanh(x),
+    "hardshrink": lambda t, x: t.nn.functional.hardshrink(x),
+    "softshrink": lambda t, x: t.nn.functional.softshrink(x),
+    "threshold of 1": lambda t, x: t.nn.functional.threshold(x, 1, 2),
 }  # fmt: skip
 CLOSE = {
     "exp": lambda t, x: x.exp(), "log": lambda t, x: x.log(), "log1p": lambda t, x: x.log1p(),
@@ -78,7 +84,15 @@ CLOSE = {
     "sin": lambda t, x: t.where(x.abs() < 1e7, x, x * INF).sin(),
     "cos": lambda t, x: t.where(x.abs() < 1e7, x, x * INF).cos(),
     "pow 2.5": lambda t, x: x**2.5, "sqrt": lambda t, x: x.sqrt(), "pow 0.5": lambda t, x: x**0.5,
-    "pow 3": lambda t, x: x**3,
+    "pow 3": lambda t, x: x**3, "tan": lambda t, x: t.where(x.abs() < 1e7, x, x * INF).tan(),
+    "asin": lambda t, x: x.asin(), "acos": lambda t, x: x.acos(), "atan": lambda t, x: x.atan(),
+    "sinh": lambda t, x: x.sinh(), "cosh": lambda t, x: x.cosh(), "asinh": lambda t, x: x.asinh(),
+    "acosh": lambda t, x: x.acosh(), "atanh": lambda t, x: x.atanh(), "exp2": lambda t, x: x.exp2(),
+    "expm1": lambda t, x: x.expm1(), "log2": lambda t, x: x.log2(), "log10": lambda t, x: x.log10(),
+    "logit": lambda t, x: x.logit(), "mish": lambda t, x: t.nn.functional.mish(x),
+    "selu": lambda t, x: t.nn.functional.selu(x), "softsign": lambda t, x: t.nn.functional.softsign(x),
+    "hardswish": lambda t, x: t.nn.functional.hardswish(x),
+    "hardsigmoid": lambda t, x: t.nn.functional.hardsigmoid(x),
 }  # fmt: skip
 BINARY = {
     "add": lambda t, x, y: x + y, "sub": lambda t, x, y: x - y, "mul": lambda t, x, y: x * y,
@@ -92,6 +106,13 @@ BINARY = {
     "xor": lambda t, x, y: t.logical_xor(x, y), "isclose": lambda t, x, y: t.isclose(x, y),
     "isclose nan": lambda t, x, y: t.isclose(x, y, equal_nan=True),
     "clamp_min": lambda t, x, y: t.clamp_min(x, 1.0) + y, "where": lambda t, x, y: t.where(x > y, x, y),
+    "fmax": lambda t, x, y: t.fmax(x, y), "fmin": lambda t, x, y: t.fmin(x, y),
+    "copysign": lambda t, x, y: t.copysign(x, y), "heaviside": lambda t, x, y: t.heaviside(x, y),
+}
+CLOSE_BINARY = {
+    "atan2": lambda t, x, y: t.atan2(x, y), "hypot": lambda t, x, y: t.hypot(x, y),
+    "xlogy": lambda t, x, y: t.xlogy(x, y), "logaddexp": lambda t, x, y: t.logaddexp(x, y),
+    "logaddexp2": lambda t, x, y: t.logaddexp2(x, y),
 }  # fmt: skip
 
 
@@ -123,6 +144,16 @@ def test_pairs(name, dtype):
     signs = name not in ("maximum", "minimum", "where", "floor", "//")
     ours, theirs = BINARY[name](dt, a, b), BINARY[name](torch, ta, tb)
     agree(ours, theirs, [ta.tolist(), tb.tolist()], zero_signs=signs)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", CLOSE_BINARY)
+def test_close_pairs(name, dtype):
+    (a, b), (ta, tb) = pairs(dtype)
+    expected = CLOSE_BINARY[name](torch, ta.double(), tb.double()).to(ta.dtype)
+    rtol = {"float32": 1e-6, "float64": 1e-14}[dtype]
+    ours = CLOSE_BINARY[name](dt, a, b)
+    agree(ours, expected, [ta.tolist(), tb.tolist()], rtol, 10 * SMALL[dtype], zero_signs=False)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
