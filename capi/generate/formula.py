@@ -11,8 +11,8 @@ import ast
 from . import expr
 from .expr import SchemaError
 
-# Functions of one element, with how many arguments they take. kernels/math_elementwise.h has them; those that gradients use are
-# also ops, or overloads of core/ops/formula.h.
+# Functions of one element, with how many arguments they take. kernels/math_elementwise.h has them; those that gradients
+# use are also ops, or overloads of core/ops/formula.h.
 FUNCTIONS = {
     "abs": 1, "sign": 1, "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "square": 1, "conj": 1,
     "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "sqrt": 1, "rsqrt": 1, "pow": 2,

@@ -87,7 +87,7 @@ def functors(schema: Schema) -> str:
 
 _FUNCTORS_INTRO = """\
 // The elementwise kernels, one struct each: `y` is the op, `y0`, `y1`, ... of a backward struct are the gradients of
-// its inputs. Included by each instruction set's translation unit and by other backends, after kernels/math_elementwise.h.
+// its inputs. Included by each instruction set's translation unit and by other backends.
 // clang-format off
 #pragma once
 

@@ -799,8 +799,8 @@ Tensor minimum(const Tensor& input, const Tensor& other) {
 static void hardtanh_element_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const double min_val = g.number[0];
-  const double max_val = g.number[1];
+  const double min_val = g.attribute[0];
+  const double max_val = g.attribute[1];
   if (g.wants[0]) g.out[0] = where(logical_or(le(input, min_val), ge(input, max_val)), T(0), grad);
 }
 static constexpr PointwiseRow kHardtanhElement{
@@ -855,7 +855,7 @@ const Tensor& hardswish_(const Tensor& input) {
 static void hardshrink_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const double lambd = g.number[0];
+  const double lambd = g.attribute[0];
   if (g.wants[0]) g.out[0] = where(logical_and(ge(input, -lambd), le(input, lambd)), T(0), grad);
 }
 static constexpr PointwiseRow kHardshrink{
@@ -869,7 +869,7 @@ Tensor hardshrink(const Tensor& input, const Scalar& lambd) {
 static void softshrink_element_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const double lambd = g.number[0];
+  const double lambd = g.attribute[0];
   if (g.wants[0]) g.out[0] = where(logical_and(ge(input, -lambd), le(input, lambd)), T(0), grad);
 }
 static constexpr PointwiseRow kSoftshrinkElement{
@@ -883,7 +883,7 @@ Tensor softshrink_element(const Tensor& input, const Scalar& lambd) {
 static void threshold_element_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const double threshold = g.number[0];
+  const double threshold = g.attribute[0];
   if (g.wants[0]) g.out[0] = where(le(input, threshold), T(0), grad);
 }
 static constexpr PointwiseRow kThresholdElement{
@@ -903,9 +903,9 @@ const Tensor& threshold_element_(
 static void elu_scaled_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const double alpha = g.number[0];
-  const double scale = g.number[1];
-  const double input_scale = g.number[2];
+  const double alpha = g.attribute[0];
+  const double scale = g.attribute[1];
+  const double input_scale = g.attribute[2];
   if (g.wants[0]) g.out[0] = where(le(input, T(0)), grad * (alpha * scale * input_scale * exp(where(ge(input, T(0)), T(0), input * input_scale))), grad * scale);
 }
 static constexpr PointwiseRow kEluScaled{
@@ -1550,12 +1550,14 @@ const Tensor& log10_(const Tensor& input) {
 static void log_odds_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  const Tensor& result = g.result;
-  if (g.wants[0]) g.out[0] = where(ne(result, result), result, grad / (input * (T(1) - input)));
+  if (g.wants[0]) {
+    const Tensor p = input * (T(1) - input);
+    g.out[0] = where(ge(p, T(0)), grad / p, sqrt(p));
+  }
 }
 static constexpr PointwiseRow kLogOdds{
     "log_odds", "LogOddsBackward0", DT_OP_log_odds, DT_OP_log_odds_backward, OpClass::kFloat, 1, 0,
-    false, 1, 1, true, {0}, {9}, log_odds_gradient, false, false, false, false, nullptr, nullptr};
+    false, 1, 1, false, {0}, {1}, log_odds_gradient, false, false, false, false, nullptr, nullptr};
 Tensor log_odds(const Tensor& input) {
   return pointwise(kLogOdds, {input});
 }
@@ -1569,7 +1571,7 @@ static void xlogy_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& other = g.input[1];
-  if (g.wants[0]) g.out[0] = where(logical_and(eq(input, T(0)), le(other, T(0))), T(0), grad * log(other));
+  if (g.wants[0]) g.out[0] = where(logical_and(logical_or(eq(input, T(0)), eq(grad, T(0))), le(other, T(0))), T(0), grad * log(other));
   if (g.wants[1]) g.out[1] = grad * (input / other);
 }
 static constexpr PointwiseRow kXlogy{
@@ -1704,9 +1706,16 @@ const Tensor& lcm_(const Tensor& input, const Tensor& other) {
   return input;
 }
 
+static void unit_step_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  if (g.wants[0]) g.out[0] = zeros_like(grad);
+  if (g.wants[1]) g.out[1] = where(eq(input, T(0)), grad, T(0));
+}
 static constexpr PointwiseRow kUnitStep{
-    "unit_step", "UnitStepBackward0", DT_OP_unit_step, -1, OpClass::kNumber, 2, 0, false, 0, 0,
-    false, {0, 0}, {0, 0}, nullptr, false, false, false, false, nullptr, nullptr};
+    "unit_step", "UnitStepBackward0", DT_OP_unit_step, DT_OP_unit_step_backward, OpClass::kNumber,
+    2, 0, false, 3, 1, false, {0, 0}, {0, 1}, unit_step_gradient, false, false, false, false,
+    nullptr, nullptr};
 Tensor unit_step(const Tensor& input, const Tensor& values) {
   return pointwise(kUnitStep, {input, values});
 }
@@ -1790,7 +1799,7 @@ static void multiply_add_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& tensor1 = g.input[1];
   const Tensor& tensor2 = g.input[2];
-  const double value = g.number[0];
+  const double value = g.attribute[0];
   if (g.wants[0]) g.out[0] = grad;
   if (g.wants[1]) g.out[1] = grad * conj(tensor2 * value);
   if (g.wants[2]) g.out[2] = grad * conj(tensor1 * value);
@@ -1815,7 +1824,7 @@ static void divide_add_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& tensor1 = g.input[1];
   const Tensor& tensor2 = g.input[2];
-  const double value = g.number[0];
+  const double value = g.attribute[0];
   if (g.wants[0]) g.out[0] = grad;
   if (g.wants[1]) g.out[1] = grad * conj(value / tensor2);
   if (g.wants[2]) g.out[2] = -grad * conj(value * tensor1 / (tensor2 * tensor2));

@@ -43,11 +43,12 @@ struct Exact {
   X(asin, 50) X(acos, 50) X(atan, 40) X(sinh, 40) X(cosh, 35)                     \
   X(asinh, 70) X(acosh, 60) X(atanh, 70)
 // clang-format on
-#define DT_BINARY_FUNCTIONS(X)                                                            \
-  X(maximum, 3)                                                                           \
-  X(minimum, 3)                                                                           \
-  X(pow, 80) X(div_trunc, 8) X(div_floor, 200) X(modulo, 150) X(fmod, 150) X(copysign, 2) \
-      X(atan2, 60) X(hypot, 20)
+#define DT_BINARY_FUNCTIONS(X) \
+  X(maximum, 3)                \
+  X(minimum, 3)                \
+  X(pow, 80)                   \
+  X(div_trunc, 8)              \
+  X(div_floor, 200) X(modulo, 150) X(fmod, 150) X(copysign, 2) X(atan2, 60) X(hypot, 20)
 #define DT_COMPARISONS(X) X(eq, ==) X(ne, !=) X(lt, <) X(le, <=) X(gt, >) X(ge, >=)
 #define DT_OPERATORS(X) X(+, 1) X(-, 1) X(*, 1) X(/, 6)
 

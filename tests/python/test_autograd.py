@@ -591,3 +591,13 @@ def test_nll_loss_has_a_constant_slope(reduction, shape, classes, both, same):
         return g, g.requires_grad, h
 
     same(*both(run))
+
+
+def test_gradients_of_heaviside():
+    """PyTorch has none: the step is flat, and values count where it is."""
+    x = dt.tensor([-1.0, 0.0, 2.0], requires_grad=True)
+    values = dt.tensor([3.0, 4.0, 5.0], requires_grad=True)
+    y = x.heaviside(values)
+    assert y.tolist() == [0.0, 4.0, 1.0]
+    y.sum().backward()
+    assert (x.grad.tolist(), values.grad.tolist()) == ([0.0, 0.0, 0.0], [0.0, 1.0, 0.0])

@@ -6,7 +6,6 @@
 #include "core/ops/pointwise/checks.h"
 #include "core/ops/promotion.h"
 #include "core/ops/pointwise_logic.gen.h"
-#include "core/ops/pointwise_math.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/context.h"
 
@@ -57,16 +56,6 @@ Tensor remainder(const Tensor& input, const Operand& other) {
 const Tensor& remainder_(const Tensor& input, const Operand& other) {
   check_divisor(input, other);
   return modulo_(input, other);
-}
-
-Tensor fmod(const Tensor& input, const Operand& other) {
-  check_divisor(input, other);
-  return modulo_trunc(input, other);
-}
-
-const Tensor& fmod_(const Tensor& input, const Operand& other) {
-  check_divisor(input, other);
-  return modulo_trunc_(input, other);
 }
 
 // ---- powers

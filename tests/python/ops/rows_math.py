@@ -1,10 +1,7 @@
-"""Mathematical functions and activations, element by element; other names of ops."""
+"""More elementwise ops: mathematical functions, activations, other names."""
 
-from rows_pointwise import F, at_jumps, binary, unary
-from rows_pointwise import ROWS as _POINTWISE
+from rows_pointwise import ROWS, F, at_jumps, binary, unary
 from table import ALL, FLOATS, INTEGERS, NUMBERS, Row, value, whole
-
-_BEFORE = len(_POINTWISE)
 
 
 def method(name):
@@ -85,7 +82,7 @@ binary("lerp", lambda t, a, b: t.lerp(a, b, 0.3), dtypes=FLOATS,
 for sizes in (((3, 4), (4,), (3, 1)), ((5,), (5,), (5,)), ((), (), ()), ((0,), (0,), (0,))):
     three = tuple(value(*s) for s in sizes)
     divided = (*three[:2], value(*sizes[2], low=0.5, high=3.0))
-    _POINTWISE += [
+    ROWS += [
         Row("lerp", lambda t, a, b, w: t.lerp(a, b, w), three, FLOATS,
             inplace=lambda t, a, b, w: a.lerp_(b, w)),
         Row("addcmul", lambda t, a, b, c: t.addcmul(a, b, c), three, NUMBERS,
@@ -119,13 +116,11 @@ activation("selu")
 activation("celu", 0.5)
 activation("mish")
 for sizes, dim in (((4,), -1), ((3, 4), 1), ((4, 3, 2), 0), ((2, 0), 1)):
-    _POINTWISE.append(Row("glu", lambda t, x, d=dim: F(t).glu(x, d), (value(*sizes),)))
+    ROWS.append(Row("glu", lambda t, x, d=dim: F(t).glu(x, d), (value(*sizes),)))
 for sizes, count in (((2, 3), (3,)), ((2, 3, 4), (3,)), ((5,), (1,)), ((), (1,)), ((2, 3), ())):
-    _POINTWISE.append(
-        Row("prelu", lambda t, x, w: F(t).prelu(x, w), (value(*sizes), value(*count)))
-    )
+    ROWS.append(Row("prelu", lambda t, x, w: F(t).prelu(x, w), (value(*sizes), value(*count))))
 for sizes in ((3, 4), (2, 3, 4)):
-    _POINTWISE.append(Row("softmin", lambda t, x: F(t).softmin(x, 1), (value(*sizes),)))
+    ROWS.append(Row("softmin", lambda t, x: F(t).softmin(x, 1), (value(*sizes),)))
 
 # ---- where a derivative jumps
 
@@ -152,8 +147,7 @@ at_jumps("prelu", lambda t, x, w: F(t).prelu(x, w), whole(6, 7), whole(1), torch
 
 # ---- other names
 
-for alias, name in {"absolute": "abs", "negative": "neg", "sgn": "sign", "fix": "trunc",
-                    "arctan": "atan"}.items():  # fmt: skip
+for alias in ("absolute", "negative", "sgn", "fix", "arctan"):
     unary(alias, function(alias), inplace=method(alias + "_"))
 for alias in ("arcsin", "arccos"):
     unary(alias, function(alias), low=-0.9, high=0.9, inplace=method(alias + "_"))
@@ -162,6 +156,3 @@ for alias in ("subtract", "multiply", "divide", "arctan2"):
     binary(alias, function(alias), low2=0.5, high2=3.0, inplace=method(alias + "_"))
 for alias in ("greater", "greater_equal", "less", "less_equal", "not_equal"):
     binary(alias, function(alias), dtypes=ALL, orders=0, inplace=method(alias + "_"))
-
-ROWS = _POINTWISE[_BEFORE:]
-del _POINTWISE[_BEFORE:]

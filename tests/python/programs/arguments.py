@@ -24,7 +24,12 @@ CHOICES = {
     "eps": ("1e-05", "0.1", "0.001"),
     "rtol atol": ("0.0", "0.1", "1.0"),
     "threshold": ("20.0", "1.0", "0.5"),
-    "softplus.beta elu.alpha elu_.alpha celu.alpha celu_.alpha negative_slope": ("1.0", "0.5", "2.0", "0.1"),
+    "softplus.beta elu.alpha elu_.alpha celu.alpha celu_.alpha negative_slope": (
+        "1.0",
+        "0.5",
+        "2.0",
+        "0.1",
+    ),
     "norm.p": ("2", "1", "0", "t.inf", "-t.inf", "3", "0.5", "'fro'", "2.0", "-1"),
     "correction": ("0", "1", "1", "2"),
     "diagonal offset": ("0", "0", "1", "-1", "2", "-2"),

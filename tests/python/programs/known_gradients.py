@@ -135,6 +135,12 @@ def _(c: Case) -> bool:
     )
 
 
+@documented("**Constant derivatives**")
+def _(c: Case) -> bool:
+    less = c.aspect == "requires_grad" and c.difference.ours == "False" and is_derivative(c)
+    return less and any(has_node(x, "PreluKernel") for x in c.used)
+
+
 def has_low_power(x: object) -> bool:
     """Whether its graph in PyTorch has a power of 0, such as the second derivative of a square is made of."""
     powers = (

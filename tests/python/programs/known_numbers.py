@@ -31,6 +31,11 @@ def _(c: Case) -> bool:
 
 @documented("**More is taken**")
 def _(c: Case) -> bool:
+    return "logaddexp" in c.history and c.only_theirs_raises("with a bool tensor is not supported")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
     return c.only_theirs_raises(r"cpu\(\) takes 0 positional arguments")
 
 
@@ -182,6 +187,20 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     wrong = c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
     return wrong and any(has_node(x, "Elu") for x in c.used)
+
+
+@documented("**`hardsigmoid`** and `celu`")
+def _(c: Case) -> bool:
+    digits = c.aspect == "values" and is_derivative(c)
+    return digits and any(has_node(x, ("Hardsigmoid", "Elu")) for x in c.used)
+
+
+@documented("**`hardsigmoid`** and `celu`")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        r"derivative for (aten::(hardsigmoid_backward|heaviside_?)|'inplace version of a(sin|cos|tan)h')"
+        " is not implemented"
+    )
 
 
 @documented("**`norm`** adds squares")

@@ -46,7 +46,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "ProdBackward0": "result",
     "ProdBackward1": "result",
     "RemainderBackward1": "other",
-    "SgnBackward0": "self",
+    "SgnBackward0": "self|result",
 }
 # What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
 KEPT_FOR = {
@@ -182,7 +182,14 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     # DivBackward1 is a division by a number of PyTorch's own, such as mean's derivative makes.
-    return c.derives("Upsample", "Pow", "DivBackward1") and c.only_ours_raises(SECOND_TIME)
+    steps = ("Upsample", "Pow", "DivBackward1", "RoundBackward1", "Deg2Rad", "Rad2Deg")
+    return c.derives(*steps) and c.only_ours_raises(SECOND_TIME)
+
+
+# The exponent of ldexp, of which the power is kept here.
+@documented("**What an op keeps**")
+def _(c: Case) -> bool:
+    return "ldexp" in c.history and c.derives("Mul") and c.only_theirs_raises(CHANGED)
 
 
 # By a result that PyTorch computes gradients from: ours may come from the input.

@@ -107,8 +107,11 @@ def differs():
 
 @pytest.mark.parametrize("name, fault, aspect", FAULTS, ids=[f.__name__ for _, f, _ in FAULTS])
 def test_planted_faults_are_found_and_reduced(name, fault, aspect, monkeypatch, differs):
+    # A gradient that is wrong may also be outside of the graph.
     programs = (
-        p for p in map(generate, range(2000)) if re.search(rf"\.{name}\(\)$", p, re.MULTILINE)
+        p
+        for p in map(generate, range(2000))
+        if re.search(rf"\.{name}\(\)$", p, re.MULTILINE) and "create_graph" not in p
     )
     sound = (p for p in programs if compare(p) is None)
     candidates = [next(sound) for _ in range(5)]

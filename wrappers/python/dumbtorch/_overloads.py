@@ -179,7 +179,24 @@ def _where_method(self, condition, other):
     return _ops.where(condition, self, other)
 
 
-_LISTED = (arange, randint, randint_like, normal, max, min, split, var, std, norm, where, nonzero, round)
+_LISTED = (
+    arange,
+    randint,
+    randint_like,
+    normal,
+    max,
+    min,
+    split,
+    var,
+    std,
+    norm,
+    where,
+    nonzero,
+    round,
+)
 FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, conv2d)}
-METHODS = {f.__name__: f for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_)}
+METHODS = {
+    f.__name__: f
+    for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_)
+}
 METHODS["where"] = _where_method

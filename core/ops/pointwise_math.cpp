@@ -1,9 +1,11 @@
 // Mathematical functions that choose among elementwise rows, or check what a row cannot say.
 #include <cmath>
 
+#include "core/autograd/inplace.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise/checks.h"
 #include "core/ops/pointwise_math.gen.h"
 #include "core/ops/promotion.h"
 
@@ -36,10 +38,11 @@ void check_heaviside(const Tensor& input, const Tensor& values) {
            "heaviside is not yet implemented for tensors with different dtypes.");
 }
 
-// Among integers a factor is cut to one.
+// Among integers a factor is cut to one; a bool is a number.
 Scalar factor_for(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                   const Scalar& value) {
-  return is_floating(result_type({input, tensor1, tensor2})) ? value : Scalar(value.to_int64());
+  const bool real = is_floating(result_type({input, tensor1, tensor2})) && value.is_floating();
+  return real ? value : Scalar(value.to_int64());
 }
 
 void check_addcdiv(const Tensor& tensor1, const Tensor& tensor2) {
@@ -101,6 +104,16 @@ const Tensor& round_decimals_(const Tensor& input, int64_t decimals) {
   return decimals < 0 ? mul_(round_(true_divide_(input, power)), power) : round_(input);
 }
 
+Tensor fmod(const Tensor& input, const Operand& other) {
+  check_divisor(input, other);
+  return modulo_trunc(input, other);
+}
+
+const Tensor& fmod_(const Tensor& input, const Operand& other) {
+  check_divisor(input, other);
+  return modulo_trunc_(input, other);
+}
+
 Tensor positive(const Tensor& input) {
   DT_CHECK(!is_bool(input.dtype()), kRuntimeError,
            "The `+` operator, on a bool tensor is not supported.");
@@ -127,7 +140,11 @@ Tensor nan_to_num(const Tensor& input, std::optional<double> nan, std::optional<
 const Tensor& nan_to_num_(const Tensor& input, std::optional<double> nan,
                           std::optional<double> posinf, std::optional<double> neginf) {
   const DType t = input.dtype();
-  if (!is_floating(t)) return input;
+  if (!is_floating(t)) {
+    check_inplace(input, false);
+    finish_inplace(input, {});
+    return input;
+  }
   return replace_nonfinite_(input, nan.value_or(0), largest(t, posinf), lowest(t, neginf));
 }
 
