@@ -187,7 +187,7 @@ def _(c: Case) -> bool:
 
 
 # The exponent of ldexp, of which the power is kept here.
-@documented("**What an op keeps**")
+@documented(KEEPS)
 def _(c: Case) -> bool:
     return "ldexp" in c.history and c.derives("Mul") and c.only_theirs_raises(CHANGED)
 
