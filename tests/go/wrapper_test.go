@@ -166,6 +166,16 @@ func TestGoroutinesAndTheCollector(t *testing.T) {
 	}
 }
 
+func TestTensorsPrintTheirElements(t *testing.T) {
+	if got := fmt.Sprint(dt.Must(dt.Ones([]int{2}))); got != "tensor([1., 1.])" {
+		t.Fatal(got)
+	}
+	var none *dt.Tensor
+	if got := fmt.Sprint(none); !strings.Contains(got, "NULL") {
+		t.Fatal(got)
+	}
+}
+
 // To Go a tensor is 8 bytes: without help it would never look for those that are garbage.
 func TestGarbageIsCollected(t *testing.T) {
 	check(t, dt.ResetPeakMemoryStats())

@@ -47,6 +47,15 @@ type Device struct {
 	Index int
 }
 
+// String is the tensor as PyTorch prints it, or why it cannot be.
+func (x *Tensor) String() string {
+	text, err := x.ToString()
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
 // NoGrad calls f without recording gradients. What is in force belongs to a thread of the system,
 // so f's goroutine stays on its thread meanwhile.
 func NoGrad(f func() error) error {
