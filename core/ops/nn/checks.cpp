@@ -287,7 +287,7 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
 
 void check_softmax(const Tensor& x, const char* kernel, int dim) {
   DT_CHECK(is_floating(x.dtype()), kNotImplemented, "\"", kernel,
-           dim == x.ndim() - 1 ? "_lastdim" : "", "_kernel_impl\" not implemented for '",
+           dim >= x.ndim() - 1 ? "_lastdim" : "", "_kernel_impl\" not implemented for '",
            type_word(x.dtype()), "'");
 }
 

@@ -36,13 +36,18 @@ constexpr SoftmaxOp kSoftmax = {op::softmax, op::softmax_backward, "SoftmaxBackw
 constexpr SoftmaxOp kLogSoftmax = {op::log_softmax, op::log_softmax_backward, "LogSoftmaxBackward0",
                                    log_softmax_formula};
 
+// The kernels' operand: a number is a row of one element.
+View with_rows(const Tensor& x) {
+  return x.ndim() == 0 ? View(x, {1}, {1}, x.offset()) : View(x);
+}
+
 Tensor gradient(const SoftmaxOp& op, const BackwardCall& b, const Tensor& y, int dim) {
   if (b.create_graph) return op.formula(b.grad(), y, dim);
   const Tensor gx = make_empty(y.sizes(), y.dtype(), y.device());
   SoftmaxBackwardCall call;
-  call.gx = gx;
-  call.g = b.grad();
-  call.y = y;
+  call.gx = with_rows(gx);
+  call.g = with_rows(b.grad());
+  call.y = with_rows(y);
   call.dim = dim;
   run(op.backward_op, call);
   return gx;
@@ -50,14 +55,13 @@ Tensor gradient(const SoftmaxOp& op, const BackwardCall& b, const Tensor& y, int
 
 Tensor apply(const SoftmaxOp& op, const Tensor& input, int64_t dim, DType dtype) {
   const int d = wrap_dim(dim, input.ndim());
-  if (input.ndim() == 0) return unsafe_view(apply(op, reshape(input, {1}), 0, dtype), {});
   const Tensor x = dtype == DType::kDefault ? input : to_dtype(input, dtype);
   if (x.numel() == 0 && !is_floating(x.dtype())) return clone(x);  // nothing to be refused
   check_softmax(x, op_name(op.op.number), d);
   const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
   SoftmaxCall call;
-  call.y = y;
-  call.x = x;
+  call.y = with_rows(y);
+  call.x = with_rows(x);
   call.dim = d;
   run(op.op, call);
   if (!needs_graph(x)) return y;

@@ -245,6 +245,19 @@ x3 = t.nn.functional.binary_cross_entropy_with_logits(x1, x2)
 x4, = t.autograd.grad(x3, x1, create_graph=True)
 x4.backward(create_graph=True)
 """,
+    "the derivative of softmax of a number keeps the result": """
+x1 = t.tensor(0.0, requires_grad=True)
+x2, x3 = t.softmax(x1, 0), t.log_softmax(x1, 0)
+s4, s5 = [], []
+x2.register_hook(lambda g: s4.append(g))
+x3.register_hook(lambda g: s5.append(g))
+x6, = t.autograd.grad(x2, x1, create_graph=True)
+x6.backward()
+x7, = t.autograd.grad(x3, x1, create_graph=True)
+x7.backward()
+x8, = t.autograd.grad(t.softmax(x1, -1), x1)
+x9 = t.softmax(t.tensor(1.0, dtype=t.float64), -1, dtype=t.float32)
+""",
 }
 
 
