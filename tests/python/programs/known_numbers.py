@@ -19,6 +19,8 @@ from .case import (
 )
 from .tensors import largest, smallest
 
+PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
+
 # ---- errors
 
 
@@ -244,6 +246,42 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and normalises and any(map(has_constant_channel, c.used))
 
 
+# Of rows whose elements are all equal.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    norms = [n for x in c.derived for n in graph_of(x) if n.name() == "NativeLayerNormBackward0"]
+    return c.aspect == "values" and any(map(has_constant_row, norms))
+
+
+def has_constant_row(node: Node) -> bool:
+    """Whether it normalised one whose mean is not told from its elements."""
+    try:
+        x = node._saved_input.detach()
+    except RuntimeError:  # it was freed meanwhile
+        return False
+    rows = x.reshape(*node._saved_result1.shape, -1).flatten(node._saved_result1.dim())
+    return rows.shape[-1] > 0 and bool((rows == rows[..., :1]).all(-1).any())
+
+
+# What products leave of terms that cancel: no more than the rounding of one.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not re.search(PRODUCT, c.statement):
+        return False
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    most = math.prod(max(1.0, largest(x)) for x in c.used if x is not c.theirs)
+    close = (ours == theirs) | (
+        (ours - theirs).abs() <= torch.finfo(c.theirs.dtype).eps * 16 * most
+    )
+    return bool((close | (ours.isnan() & theirs.isnan())).all())
+
+
+def numbers_of(text: str) -> torch.Tensor:
+    """Those that tensors.describe() has written."""
+    numbers = re.findall(r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)\b", text.partition(" ")[2])
+    return torch.tensor([float(n) for n in numbers], dtype=torch.float64)
+
+
 # What is left of 1 where gelu is nearly 0, divided by what is nearly 0.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
@@ -283,7 +321,7 @@ def _(c: Case) -> bool:
     given = [x.detach().double() for x in c.used if x is not c.theirs]
     if "prod(" in c.statement:
         most = float(given[0].abs().clamp_min(1).nan_to_num().log().sum())
-    elif re.search(r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@|var\(|std\(", c.statement):
+    elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max(1, *map(largest, given)))
     else:
         return False
@@ -316,6 +354,14 @@ def has_constant_channel(x: torch.Tensor) -> bool:
 def _(c: Case) -> bool:
     odd = re.search(r"(pow_?\(|\*\*).*\b(\d{8,}|\d\.\d+e\+?\d+)", c.statement)
     return c.aspect == "values" and odd is not None
+
+
+# The exponents of derivatives are smaller by 1.
+@documented("**`pow`** of `float32`")
+def _(c: Case) -> bool:
+    powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
+    odd = any(abs(n._saved_exponent) > 2**24 for n in powers)
+    return c.aspect == "values" and odd
 
 
 @documented("**`batch_norm`** of infinities")

@@ -50,10 +50,20 @@ KEPT_BY_PYTORCH_ALONE = {
 }
 # What ours keep, or look at, only for the gradients of some of the inputs: their places among the node's edges.
 KEPT_FOR = {
+    ("AddmmBackward0", "mat1"): [2],
+    ("AddmmBackward0", "mat2"): [1],
+    ("BmmBackward0", "mat2"): [0],
+    ("BmmBackward0", "self"): [1],
     ("BinaryCrossEntropyWithLogitsBackward0", "target"): [0],
     ("ConvolutionBackward0", "input"): [1],
     ("ConvolutionBackward0", "weight"): [0],
+    ("DotBackward0", "self"): [1],
+    ("DotBackward0", "tensor"): [0],
     ("IndexAddBackward0", "index"): [1],
+    ("MmBackward0", "mat2"): [0],
+    ("MmBackward0", "self"): [1],
+    ("MvBackward0", "self"): [1],
+    ("MvBackward0", "vec"): [0],
     ("NativeBatchNormBackwardBackward0", "grad_out"): [2],
     ("NativeBatchNormBackwardBackward0", "input"): [],
     ("NativeBatchNormBackwardBackward0", "weight"): [0],
@@ -89,6 +99,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
     match node.name():
         case "PowBackward0":  # what the derivative of a square is multiplied with
             return node._saved_exponent <= 1
+        case "EluBackwardBackward0":
+            return node._saved_is_result and what == "self_or_result"
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
