@@ -17,6 +17,7 @@ from .case import (
     is_derivative,
     share_memory,
 )
+from .exact import may_be_rounding, numbers_of
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
@@ -243,43 +244,28 @@ def has_zero_row(x: torch.Tensor) -> bool:
 @documented("**Rounding**")
 def _(c: Case) -> bool:
     normalises = re.search(r"batch_norm\(|BatchNorm", c.called) is not None
-    return c.aspect == "values" and normalises and any(map(has_constant_channel, c.used))
+    equal = normalises and any(map(has_constant_channel, c.used))
+    return c.aspect == "values" and equal and may_be_rounding(c)
 
 
 # Of rows whose elements are all equal.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    norms = [n for x in c.derived for n in graph_of(x) if n.name() == "NativeLayerNormBackward0"]
-    return c.aspect == "values" and any(map(has_constant_row, norms))
-
-
-def has_constant_row(node: Node) -> bool:
-    """Whether it normalised one whose mean is not told from its elements."""
-    try:
-        x = node._saved_input.detach()
-    except RuntimeError:  # it was freed meanwhile
-        return False
-    rows = x.reshape(*node._saved_result1.shape, -1).flatten(node._saved_result1.dim())
-    return rows.shape[-1] > 0 and bool((rows == rows[..., :1]).all(-1).any())
+    equal = c.derives("NativeLayerNorm") and any(map(has_constant_row, c.tensors.values()))
+    return c.aspect == "values" and equal and may_be_rounding(c)
 
 
 # What products leave of terms that cancel: no more than the rounding of one.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    if c.aspect != "values" or not re.search(PRODUCT, c.statement):
+    product = c.aspect == "values" and re.search(PRODUCT, c.statement)
+    if not product or not isinstance(c.theirs, torch.Tensor) or not c.theirs.is_floating_point():
         return False
     ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    most = math.prod(max(1.0, largest(x)) for x in c.used if x is not c.theirs)
-    close = (ours == theirs) | (
-        (ours - theirs).abs() <= torch.finfo(c.theirs.dtype).eps * 16 * most
-    )
-    return bool((close | (ours.isnan() & theirs.isnan())).all())
-
-
-def numbers_of(text: str) -> torch.Tensor:
-    """Those that tensors.describe() has written."""
-    numbers = re.findall(r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)\b", text.partition(" ")[2])
-    return torch.tensor([float(n) for n in numbers], dtype=torch.float64)
+    terms = math.prod(max(1.0, largest(x)) for x in c.used if x is not c.theirs)
+    rounding = 16 * torch.finfo(c.theirs.dtype).eps * terms
+    same = (ours == theirs) | (ours.isnan() & theirs.isnan())
+    return bool((same | ((ours - theirs).abs() <= rounding)).all())
 
 
 # What is left of 1 where gelu is nearly 0, divided by what is nearly 0.
@@ -288,14 +274,14 @@ def _(c: Case) -> bool:
     quotients = ("Pow", "Div", "Reciprocal", "Rsqrt", "Log")
     divides = [n for x in c.derived for n in graph_of(x) if n.name().startswith(quotients)]
     small = any(m.name().startswith("Gelu") for n in divides for m in graph_behind(n))
-    return c.aspect == "values" and small
+    return c.aspect == "values" and small and may_be_rounding(c)
 
 
 # What is left of gradients that cancel: those of two elements do but for what eps makes of them.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
     pairs = any(normalises_pairs(n) for x in c.derived for n in graph_of(x))
-    return c.aspect == "values" and pairs
+    return c.aspect == "values" and pairs and may_be_rounding(c)
 
 
 def normalises_pairs(node: Node) -> bool:
@@ -340,7 +326,13 @@ def _(c: Case) -> bool:
     large = any(largest(x) >= 1e20 for x in c.tensors.values())
     large = large and c.derives("Softmax", "LogSoftmax")
     steep = any(0 < smallest(x) <= 1e-20 for x in c.tensors.values()) and c.derives("Div")
-    return c.aspect == "values" and (large or steep)
+    return c.aspect == "values" and (large or steep) and may_be_rounding(c)
+
+
+def has_constant_row(x: torch.Tensor) -> bool:
+    if x.dim() == 0 or x.numel() == 0 or not x.is_floating_point():
+        return False
+    return bool((x == x[..., :1]).all(-1).any())
 
 
 def has_constant_channel(x: torch.Tensor) -> bool:

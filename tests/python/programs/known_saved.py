@@ -103,7 +103,14 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_is_result and what == "self_or_result"
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
+        case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
+            return dtype_at(node) != dtype_at(node.next_functions[0][0])
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
+
+
+def dtype_at(node: Node) -> torch.dtype:
+    """Of what the node's op gave."""
+    return node._input_metadata[0].dtype
 
 
 def reported(c: Case) -> list[tuple[Node, str]]:
