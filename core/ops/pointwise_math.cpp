@@ -30,7 +30,8 @@ void check_alike(const Tensor& input, const Tensor& other, const char* argument)
 void check_lerp(const Tensor& input, const Tensor& end, const Operand& weight) {
   check_floating(input, weight.is_number() ? "lerp_kernel_scalar" : "lerp_kernel_tensor");
   check_alike(input, end, "end");
-  if (!weight.is_number()) check_alike(input, weight.tensor(), "weight");
+  const bool is_spread = weight.is_number() || weight.tensor().ndim() == 0;
+  if (!is_spread) check_alike(input, weight.tensor(), "weight");
 }
 
 void check_heaviside(const Tensor& input, const Tensor& values) {

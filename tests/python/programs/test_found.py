@@ -258,6 +258,13 @@ x7.backward()
 x8, = t.autograd.grad(t.softmax(x1, -1), x1)
 x9 = t.softmax(t.tensor(1.0, dtype=t.float64), -1, dtype=t.float32)
 """,
+    "a weight of lerp that is a number of another dtype": """
+x1, x2 = t.ones(2, dtype=t.float64, requires_grad=True), t.tensor(0.5, requires_grad=True)
+x3 = x1.lerp(x1 * 3, x2)
+x3.sum().backward()
+x4 = t.tensor(1.0).lerp(t.tensor(2.0), t.tensor(0.25, dtype=t.float64))
+x5 = t.zeros(2).lerp_(t.ones(2), t.tensor(0.25, dtype=t.float64))
+""",
 }
 
 
