@@ -234,6 +234,12 @@ def _(c: Case) -> bool:
     return c.uses_returned_gradient and c.only_ours_raises("A view was created in no_grad mode and")
 
 
+# It is one leaf under two names.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    return c.uses_returned_gradient and c.only_ours_raises("a leaf Variable that requires grad")
+
+
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")

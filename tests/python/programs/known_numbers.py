@@ -320,6 +320,14 @@ def _(c: Case) -> bool:
     return scaled and c.aspect == "values" and c.derives("Embedding")
 
 
+# What sums of many leave where they cancel.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    many = any(x.numel() >= 1024 for x in c.used) and re.search(r"(sum|mean)\(", c.statement)
+    single = isinstance(c.theirs, torch.Tensor) and c.theirs.dtype is torch.float32
+    return c.aspect == "values" and bool(many) and single and may_be_rounding(c)
+
+
 # What is left of large gradients that cancel.
 @documented("**Rounding**")
 def _(c: Case) -> bool:

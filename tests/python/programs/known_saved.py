@@ -192,6 +192,13 @@ def _(c: Case) -> bool:
     return c.derives("LogSoftmax", "Mm", "Bmm", "Mv") and c.only_ours_raises(CHANGED)
 
 
+# The derivative of x.pow(0), of which PyTorch's graph knows nothing.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    powers = (n for x in c.tensors.values() for n in graph_of(x) if n.name() == "PowBackward0")
+    return c.only_ours_raises(CHANGED) and any(n._saved_exponent == 0 for n in powers)
+
+
 @documented(KEEPS)
 def _(c: Case) -> bool:
     padded = "padding='same'" in c.history and c.derives("Convolution")
