@@ -45,7 +45,7 @@ def _(c: Case) -> bool:
 @documented("**More is taken**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises(
-        r"clamp_?\(\) received an invalid combination of arguments - got \(.*Tensor"
+        r"(clamp|clip)_?\(\) received an invalid combination of arguments - got \(.*Tensor"
     )
 
 
