@@ -28,7 +28,7 @@ leaks=$(printf '%s\n' "$symbols" | awk '$2 ~ /^[WVuBDb]$/ { print $2, $3 }')
 # set's own code.
 allowed='^(memcpy|memmove|memset|memcmp|_GLOBAL_OFFSET_TABLE_)$'
 calls=$(printf '%s\n' "$symbols" | awk '$1 == "U" { print $2 }' | grep -vE "$allowed" || true)
-[ -z "$calls" ] || fail "functions that it calls are not in it, such as kernels that nobody has written:
+[ -z "$calls" ] || fail "it calls what is not in it, such as kernels that nobody has written:
 $(printf '%s\n' "$calls" | c++filt)"
 
 case $(objdump -h "$object") in

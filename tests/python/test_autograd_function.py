@@ -1,0 +1,120 @@
+"""autograd.Function: gradients of the user's own, and how gradcheck finds wrong ones."""
+
+import dumbtorch as dt
+import pytest
+
+
+class Scale(dt.autograd.Function):
+    """y = x * k with a number k, and x's maximum on the side."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.save_for_backward(x)
+        ctx.k = k
+        top = x.max()
+        ctx.mark_non_differentiable(top)
+        return x * k, top
+
+    @staticmethod
+    def backward(ctx, grad, grad_top):
+        assert ctx.needs_input_grad == (True, False)
+        assert grad_top.item() == 0
+        (x,) = ctx.saved_tensors
+        assert x.shape == grad.shape
+        return grad * ctx.k, None
+
+
+def test_function():
+    x = dt.tensor([1.0, 2.0], requires_grad=True)
+    y, top = Scale.apply(x, 3.0)
+    assert y.requires_grad and not top.requires_grad and top.item() == 2
+    assert "ScaleBackward" in repr(y.grad_fn)
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [18.0, 36.0]
+    with dt.no_grad():
+        assert not Scale.apply(x, 2.0)[0].requires_grad
+    assert not Scale.apply(x.detach(), 2.0)[0].requires_grad
+
+
+class Cube(dt.autograd.Function):
+    """With forward and setup_context apart, and a backward that can be differentiated."""
+
+    @staticmethod
+    def forward(x):
+        return x * x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * 3 * x * x
+
+
+def test_function_twice():
+    x = dt.tensor([1.0, 2.0], dtype=dt.float64, requires_grad=True)
+    assert dt.autograd.gradcheck(Cube.apply, x)
+    assert dt.autograd.gradgradcheck(Cube.apply, x)
+    (g,) = dt.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+    g.sum().backward()
+    assert x.grad.tolist() == [6.0, 12.0]
+
+
+def _function(backward, forward=lambda ctx, x: x * 2):
+    return type(
+        "F", (dt.autograd.Function,),
+        {"forward": staticmethod(forward), "backward": staticmethod(backward)},
+    )  # fmt: skip
+
+
+def test_function_errors_are_the_users_own():
+    class Mine(Exception):
+        pass
+
+    def fail(*args):
+        raise Mine("from backward")
+
+    x = dt.ones(2, requires_grad=True)
+    with pytest.raises(Mine, match="from backward") as info:
+        _function(fail).apply(x).sum().backward()
+    assert info.traceback[-1].name == "fail"
+    with pytest.raises(Mine):
+        _function(lambda ctx, g: g, fail).apply(x)
+    x.register_hook(fail)
+    with pytest.raises(Mine):
+        x.sum().backward()
+
+
+def test_function_refuses_wrong_results():
+    x = dt.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="incorrect number of gradients"):
+        _function(lambda ctx, g: (g, g)).apply(x).sum().backward()
+    with pytest.raises(TypeError, match="expected Variable or None"):
+        _function(lambda ctx, g: 5).apply(x).sum().backward()
+    with pytest.raises(TypeError, match="save_for_backward"):
+        _function(None, lambda ctx, x: ctx.save_for_backward(5)).apply(x)
+    with pytest.raises(NotImplementedError):
+        dt.autograd.Function.apply(x)
+
+
+def test_functions_without_graph_refuse_second_order():
+    def detached(ctx, g):
+        return g.detach() * 2
+
+    x = dt.ones(2, requires_grad=True)
+    (g,) = dt.autograd.grad(_function(detached).apply(x).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError):
+        g.sum().backward()
+
+
+def test_gradcheck_finds_errors():
+    x = dt.randn(3, dtype=dt.float64, requires_grad=True)
+    wrong = _function(lambda ctx, g: g * 3)
+    with pytest.raises(dt.autograd.GradcheckError, match="Jacobian mismatch"):
+        dt.autograd.gradcheck(wrong.apply, x)
+    assert not dt.autograd.gradcheck(wrong.apply, x, raise_exception=False)
+    assert dt.autograd.gradcheck(lambda a, b: (a @ b, a.sum()), (x, dt.randn(3, dtype=dt.float64)))
+    with pytest.raises(ValueError):
+        dt.autograd.gradcheck(lambda a: a, dt.ones(1))
