@@ -1885,7 +1885,7 @@ struct log_odds_backward {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
     const T p = input * (T(1) - input);
-    return math::where(math::ge(p, T(0)), grad / p, math::sqrt(p));
+    return math::where(math::ge(p, T(0)), grad / math::abs(p), math::sqrt(p));
   }
 };
 
@@ -1955,6 +1955,29 @@ struct logaddexp2_backward {
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
     return grad / (T(1) + math::exp2(input - other));
+  }
+};
+
+// ldexp: input * exp2(other)
+struct ldexp {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T other) {
+    return input * math::exp2(other);
+  }
+};
+
+// Gradients of ldexp by input, other.
+struct ldexp_backward {
+  static constexpr int n_in = 3, n_out = 2;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T other, T) {
+    return grad * math::exp2(other);
+  }
+  template <class T> static DT_FN T y1(const T*, T grad, T, T result) {
+    return grad * result * T(0.6931471805599453);
   }
 };
 
@@ -2142,7 +2165,7 @@ struct replace_nonfinite_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return math::where(math::isfinite(input), grad, T(0));
+    return grad * math::where(math::isfinite(input), T(1), T(0));
   }
 };
 
@@ -2295,13 +2318,14 @@ struct divide_add_backward {
   X(log_odds_backward, FLOAT) \
   X(logaddexp, FLOAT) \
   X(logaddexp2_backward, FLOAT) \
-  X(signbit, NUM) \
-  X(modulo_trunc, NUM) \
-  X(lcm, INT) \
-  X(fmax, NUM) \
-  X(fmin_backward, FLOAT) \
-  X(lerp_element, FLOAT) \
-  X(multiply_add_backward, FLOAT)
+  X(frac, FLOAT) \
+  X(copysign, FLOAT) \
+  X(modulo_trunc_backward, FLOAT) \
+  X(unit_step, NUM) \
+  X(fmax_backward, FLOAT) \
+  X(replace_nonfinite, FLOAT) \
+  X(lerp_element_backward, FLOAT) \
+  X(divide_add, FLOAT)
 
 #define DT_POINTWISE_SHARE_1(X) \
   X(neg_backward, FLOAT) \
@@ -2364,14 +2388,15 @@ struct divide_add_backward {
   X(log10_backward, FLOAT) \
   X(xlogy, FLOAT) \
   X(logaddexp_backward, FLOAT) \
-  X(frac, FLOAT) \
-  X(copysign, FLOAT) \
-  X(modulo_trunc_backward, FLOAT) \
-  X(unit_step, NUM) \
-  X(fmax_backward, FLOAT) \
-  X(replace_nonfinite, FLOAT) \
-  X(lerp_element_backward, FLOAT) \
-  X(divide_add, FLOAT)
+  X(ldexp, FLOAT) \
+  X(frac_backward, FLOAT) \
+  X(copysign_backward, FLOAT) \
+  X(gcd, INT) \
+  X(unit_step_backward, FLOAT) \
+  X(fmin, NUM) \
+  X(replace_nonfinite_backward, FLOAT) \
+  X(multiply_add, NUM) \
+  X(divide_add_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_2(X) \
   X(abs, NUM) \
@@ -2434,13 +2459,13 @@ struct divide_add_backward {
   X(log_odds, FLOAT) \
   X(xlogy_backward, FLOAT) \
   X(logaddexp2, FLOAT) \
-  X(frac_backward, FLOAT) \
-  X(copysign_backward, FLOAT) \
-  X(gcd, INT) \
-  X(unit_step_backward, FLOAT) \
-  X(fmin, NUM) \
-  X(replace_nonfinite_backward, FLOAT) \
-  X(multiply_add, NUM) \
-  X(divide_add_backward, FLOAT)
+  X(ldexp_backward, FLOAT) \
+  X(signbit, NUM) \
+  X(modulo_trunc, NUM) \
+  X(lcm, INT) \
+  X(fmax, NUM) \
+  X(fmin_backward, FLOAT) \
+  X(lerp_element, FLOAT) \
+  X(multiply_add_backward, FLOAT)
 
 // clang-format on

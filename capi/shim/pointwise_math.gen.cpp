@@ -394,7 +394,7 @@ dt_status dt_ldexp(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
     need(out, "out");
-    put(out, mul(input_, pow(2.0, other_)));
+    put(out, dt::ldexp(input_, other_));
   });
 }
 
@@ -402,7 +402,7 @@ dt_status dt_ldexp_(dt_tensor *input, dt_tensor *other) noexcept {
   return guard("ldexp_", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
-    mul_(input_, pow(2.0, other_));
+    dt::ldexp_(input_, other_);
   });
 }
 

@@ -1552,7 +1552,7 @@ static void log_odds_gradient(PointwiseGradient& g) {
   const Tensor& input = g.input[0];
   if (g.wants[0]) {
     const Tensor p = input * (T(1) - input);
-    g.out[0] = where(ge(p, T(0)), grad / p, sqrt(p));
+    g.out[0] = where(ge(p, T(0)), grad / abs(p), sqrt(p));
   }
 }
 static constexpr PointwiseRow kLogOdds{
@@ -1614,6 +1614,25 @@ static constexpr PointwiseRow kLogaddexp2{
     false, false, "logaddexp2_cpu", nullptr};
 Tensor logaddexp2(const Tensor& input, const Tensor& other) {
   return pointwise(kLogaddexp2, {input, other});
+}
+
+static void ldexp_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& other = g.input[1];
+  const Tensor& result = g.result;
+  if (g.wants[0]) g.out[0] = grad * exp2(other);
+  if (g.wants[1]) g.out[1] = grad * result * T(0.6931471805599453);
+}
+static constexpr PointwiseRow kLdexp{
+    "ldexp", "LdexpBackward0", DT_OP_ldexp, DT_OP_ldexp_backward, OpClass::kFloat, 2, 0, false, 3,
+    2, true, {0, 0}, {2, 8}, ldexp_gradient, false, false, false, false, nullptr, nullptr};
+Tensor ldexp(const Tensor& input, const Tensor& other) {
+  return pointwise(kLdexp, {input, other});
+}
+
+const Tensor& ldexp_(const Tensor& input, const Tensor& other) {
+  pointwise_(kLdexp, {input, other});
+  return input;
 }
 
 static void frac_gradient(PointwiseGradient& g) {
@@ -1756,7 +1775,7 @@ Tensor fmin(const Tensor& input, const Tensor& other) {
 static void replace_nonfinite_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  if (g.wants[0]) g.out[0] = where(isfinite(input), grad, T(0));
+  if (g.wants[0]) g.out[0] = grad * where(isfinite(input), T(1), T(0));
 }
 static constexpr PointwiseRow kReplaceNonfinite{
     "replace_nonfinite", "ReplaceNonfiniteBackward0", DT_OP_replace_nonfinite,

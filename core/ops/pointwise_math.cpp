@@ -141,8 +141,7 @@ Tensor nan_to_num(const Tensor& input, std::optional<double> nan, std::optional<
 const Tensor& nan_to_num_(const Tensor& input, std::optional<double> nan,
                           std::optional<double> posinf, std::optional<double> neginf) {
   const DType t = input.dtype();
-  if (!is_floating(t)) {
-    check_inplace(input, false);
+  if (!is_floating(t)) {  // nothing is written, so that the memory may be expanded
     finish_inplace(input, {});
     return input;
   }

@@ -144,6 +144,12 @@ Tensor float_power(const Operand& input, const Operand& exponent);
 // In-place version of `float_power`.
 const Tensor& float_power_(const Tensor& input, const Operand& exponent);
 
+// input * 2^other.
+Tensor ldexp(const Tensor& input, const Tensor& other);
+
+// In-place version of `ldexp`.
+const Tensor& ldexp_(const Tensor& input, const Tensor& other);
+
 // The part behind the point, with the sign of the element.
 Tensor frac(const Tensor& input);
 

@@ -261,6 +261,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "logaddexp_backward", run<Pointwise, kernels::logaddexp_backward>);
   add(registry, "logaddexp2", run<Pointwise, kernels::logaddexp2>);
   add(registry, "logaddexp2_backward", run<Pointwise, kernels::logaddexp2_backward>);
+  add(registry, "ldexp", run<Pointwise, kernels::ldexp>);
+  add(registry, "ldexp_backward", run<Pointwise, kernels::ldexp_backward>);
   add(registry, "frac", run<Pointwise, kernels::frac>);
   add(registry, "frac_backward", run<Pointwise, kernels::frac_backward>);
   add(registry, "signbit", run<Pointwise, kernels::signbit>);

@@ -39,6 +39,11 @@ def _(c: Case) -> bool:
 
 @documented("**More is taken**")
 def _(c: Case) -> bool:
+    return c.only_theirs_raises('"ldexp_cpu_exp" not implemented')
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
     return c.only_theirs_raises(r"cpu\(\) takes 0 positional arguments")
 
 
@@ -309,6 +314,11 @@ def _(c: Case) -> bool:
         most = float(given[0].abs().clamp_min(1).nan_to_num().log().sum())
     elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max(1, *map(largest, given)))
+    elif "ldexp" in c.statement:
+        most = math.log(2) * max(0, *map(largest, given))
+    elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
+        floats = (x for x in c.tensors.values() if x.is_floating_point())
+        most = 2 * math.log(max(1, *map(largest, floats)))
     else:
         return False
     return most > math.log(torch.finfo(c.theirs.dtype).max)
@@ -362,6 +372,16 @@ def _(c: Case) -> bool:
     powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
     odd = any(abs(n._saved_exponent) > 2**24 for n in powers)
     return c.aspect == "values" and odd
+
+
+# PyTorch's are infinite, never ours alone.
+@documented("**`cosh` and `sinh`**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not re.search(r"\b(cosh|sinh)_?\(", c.statement):
+        return False
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    same = (ours == theirs) | (ours.isnan() & theirs.isnan())
+    return bool((same | (ours.isfinite() & theirs.isinf())).all())
 
 
 @documented("**`batch_norm`** of infinities")
@@ -443,6 +463,13 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     apart = any(x.dim() == 1 and x.stride(0) != 1 for x in c.tensors.values())
     return c.aspect == "values" and apart and c.derives("NativeBatchNorm")
+
+
+# The quotient of the factor by integers, in place.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    sentence = "result type Float can't be cast to the desired output type"
+    return c.derives("Addcdiv") and c.only_theirs_raises(sentence)
 
 
 # Of infinities, by prod.

@@ -60,6 +60,7 @@ KEPT_FOR = {
     ("DotBackward0", "self"): [1],
     ("DotBackward0", "tensor"): [0],
     ("IndexAddBackward0", "index"): [1],
+    ("LdexpBackward0", "result"): [1],
     ("MmBackward0", "mat2"): [0],
     ("MmBackward0", "self"): [1],
     ("MvBackward0", "self"): [1],
@@ -208,14 +209,15 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     # DivBackward1 is a division by a number of PyTorch's own, such as mean's derivative makes.
-    steps = ("Upsample", "Pow", "DivBackward1", "RoundBackward1", "Deg2Rad", "Rad2Deg")
+    steps = ("Upsample", "Lerp", "Pow", "DivBackward1", "RoundBackward1", "Deg2Rad", "Rad2Deg")
     return c.derives(*steps) and c.only_ours_raises(SECOND_TIME)
 
 
-# The exponent of ldexp, of which the power is kept here.
+# A vector that mv has made a matrix of keeps what it was when it was multiplied.
 @documented(KEEPS)
 def _(c: Case) -> bool:
-    return "ldexp" in c.history and c.derives("Mul") and c.only_theirs_raises(CHANGED)
+    changed = "requires_grad_(False)" in c.history and c.difference.theirs == "False"
+    return changed and c.aspect == "requires_grad" and c.derives("Mv")
 
 
 # By a result that PyTorch computes gradients from: ours may come from the input.

@@ -265,6 +265,32 @@ x3.sum().backward()
 x4 = t.tensor(1.0).lerp(t.tensor(2.0), t.tensor(0.25, dtype=t.float64))
 x5 = t.zeros(2).lerp_(t.ones(2), t.tensor(0.25, dtype=t.float64))
 """,
+    "integers have no NaN to replace, also in expanded memory": """
+x1 = t.tensor([[0]]).expand((1, 2))
+x1.nan_to_num_()
+""",
+    "xlogy of two numbers": "x1 = t.xlogy(0.0, 0.0)",
+    "an infinite gradient of what nan_to_num has replaced": """
+x1 = t.tensor([t.inf, t.nan, 1.0], requires_grad=True)
+t.nan_to_num(x1).backward(t.full((3,), t.inf))
+""",
+    "the gradient of logit at -0 and of nothing": """
+x1 = t.tensor([-0.0, 0.0, 1.0], requires_grad=True)
+t.logit(x1).sum().backward()
+x2 = t.tensor([-0.0, 0.0, 1.0], requires_grad=True)
+t.logit(x2).backward(t.zeros(3))
+""",
+    "ldexp keeps the exponent, for the exponent's gradient the result": """
+x1, x2 = t.arange(3), t.tensor(0.5, requires_grad=True)
+x3 = x1.ldexp(x2)
+with t.no_grad():
+    x2 -= 0.5
+x3.sum().backward()
+x4, x5 = t.ones(2, requires_grad=True), t.ones(2)
+x6 = x4.ldexp(x5)
+x5.zero_()
+x6.sum().backward()
+""",
 }
 
 
