@@ -952,7 +952,7 @@ struct minimum_backward {
   }
 };
 
-// hardtanh_element: min_val if input < min_val else max_val if input > max_val else input
+// hardtanh_element: minimum(maximum(input, min_val), max_val)
 struct hardtanh_element {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -960,7 +960,7 @@ struct hardtanh_element {
   template <class T> static DT_FN T y(const T* p, T input) {
     const T min_val = p[0];
     const T max_val = p[1];
-    return math::where(math::lt(input, min_val), min_val, math::where(math::gt(input, max_val), max_val, input));
+    return math::minimum(math::maximum(input, min_val), max_val);
   }
 };
 
@@ -1736,11 +1736,11 @@ struct atan2_backward {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
     const T square = input * input + other * other;
-    return grad * (other / math::where(math::eq(square, T(0)), T(1), square));
+    return math::where(math::eq(square, T(0)), T(0), grad * (other / square));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
     const T square = input * input + other * other;
-    return -grad * (input / math::where(math::eq(square, T(0)), T(1), square));
+    return math::where(math::eq(square, T(0)), T(0), -grad * (input / square));
   }
 };
 
@@ -1784,7 +1784,7 @@ struct sinc_backward {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
     const T p = input * T(3.141592653589793);
-    return math::where(math::eq(input, T(0)), T(0), grad * ((p * math::cos(p) - math::sin(p)) / (p * input)));
+    return math::where(math::eq(p * input, T(0)), T(0), grad * ((p * math::cos(p) - math::sin(p)) / (p * input)));
   }
 };
 
@@ -1905,10 +1905,10 @@ struct xlogy_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return math::where(math::logical_and(math::logical_or(math::eq(input, T(0)), math::eq(grad, T(0))), math::le(other, T(0))), T(0), grad * math::log(other));
+    return math::where(math::logical_or(math::logical_and(math::eq(input, T(0)), math::le(other, T(0))), math::logical_and(math::eq(grad, T(0)), math::eq(other, other))), T(0), grad * math::log(other));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
-    return grad * (input / other);
+    return grad * input / other;
   }
 };
 

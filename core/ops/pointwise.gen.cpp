@@ -1420,11 +1420,11 @@ static void atan2_gradient(PointwiseGradient& g) {
   const Tensor& other = g.input[1];
   if (g.wants[0]) {
     const Tensor square = input * input + other * other;
-    g.out[0] = grad * (other / where(eq(square, T(0)), T(1), square));
+    g.out[0] = where(eq(square, T(0)), T(0), grad * (other / square));
   }
   if (g.wants[1]) {
     const Tensor square = input * input + other * other;
-    g.out[1] = -grad * (input / where(eq(square, T(0)), T(1), square));
+    g.out[1] = where(eq(square, T(0)), T(0), -grad * (input / square));
   }
 }
 static constexpr PointwiseRow kAtan2{
@@ -1464,7 +1464,7 @@ static void sinc_gradient(PointwiseGradient& g) {
   const Tensor& input = g.input[0];
   if (g.wants[0]) {
     const Tensor p = input * T(3.141592653589793);
-    g.out[0] = where(eq(input, T(0)), T(0), grad * ((p * cos(p) - sin(p)) / (p * input)));
+    g.out[0] = where(eq(p * input, T(0)), T(0), grad * ((p * cos(p) - sin(p)) / (p * input)));
   }
 }
 static constexpr PointwiseRow kSinc{
@@ -1571,8 +1571,8 @@ static void xlogy_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& other = g.input[1];
-  if (g.wants[0]) g.out[0] = where(logical_and(logical_or(eq(input, T(0)), eq(grad, T(0))), le(other, T(0))), T(0), grad * log(other));
-  if (g.wants[1]) g.out[1] = grad * (input / other);
+  if (g.wants[0]) g.out[0] = where(logical_or(logical_and(eq(input, T(0)), le(other, T(0))), logical_and(eq(grad, T(0)), eq(other, other))), T(0), grad * log(other));
+  if (g.wants[1]) g.out[1] = grad * input / other;
 }
 static constexpr PointwiseRow kXlogy{
     "xlogy", "XlogyBackward0", DT_OP_xlogy, DT_OP_xlogy_backward, OpClass::kFloat, 2, 0, false, 3,

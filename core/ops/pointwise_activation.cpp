@@ -12,20 +12,26 @@ constexpr double kSeluAlpha = 1.6732632423543772, kSeluScale = 1.050700987355480
 
 void check_hardtanh(const Tensor& input, double min, double max) {
   DT_CHECK(!is_bool(input.dtype()), kRuntimeError, "Bool inputs not supported for hardtanh");
-  DT_CHECK(min <= max, kValueError, "min_val cannot be greater than max_val");
+  DT_CHECK(!(min > max), kValueError, "min_val cannot be greater than max_val");
   const bool is_unsigned = visit(
       input.dtype(), [](auto type) { return std::is_unsigned_v<typename decltype(type)::type>; });
   DT_CHECK(!is_unsigned || min >= 0, kRuntimeError,
            "cannot do hardtanh on an unsigned type with negative limits");
+  if (is_floating(input.dtype())) return;
+  check_fits(min, input.dtype());
+  check_fits(max, input.dtype());
 }
 
 void check_celu(double alpha) {
   DT_CHECK(alpha != 0, kRuntimeError, "ZeroDivisionError: alpha cannot be 0 for CELU");
 }
 
-void check_threshold(const Tensor& input) {
+void check_threshold(const Tensor& input, const Scalar& threshold, const Scalar& value) {
   DT_CHECK(!is_bool(input.dtype()), kNotImplemented,
            "\"threshold_cpu\" not implemented for 'Bool'");
+  if (is_floating(input.dtype())) return;
+  check_fits(threshold, input.dtype());
+  check_fits(value, input.dtype());
 }
 
 void check_prelu(const Tensor& input, const Tensor& weight) {
@@ -79,13 +85,13 @@ Tensor tanhshrink(const Tensor& input) {
 }
 
 Tensor threshold(const Tensor& input, const Scalar& threshold, const Scalar& value) {
-  check_threshold(input);
+  check_threshold(input, threshold, value);
   if (is_floating(input.dtype())) return threshold_element(input, threshold, value);
   return fill_where(input, le(input, threshold.to_int64()), value.to_int64());
 }
 
 const Tensor& threshold_(const Tensor& input, const Scalar& threshold, const Scalar& value) {
-  check_threshold(input);
+  check_threshold(input, threshold, value);
   if (is_floating(input.dtype())) return threshold_element_(input, threshold, value);
   return fill_where_(input, le(input, threshold.to_int64()), value.to_int64());
 }

@@ -42,8 +42,10 @@ void check_heaviside(const Tensor& input, const Tensor& values) {
 // Among integers a factor is cut to one; a bool is a number.
 Scalar factor_for(const Tensor& input, const Tensor& tensor1, const Tensor& tensor2,
                   const Scalar& value) {
-  const bool real = is_floating(result_type({input, tensor1, tensor2})) && value.is_floating();
-  return real ? value : Scalar(value.to_int64());
+  const DType dtype = result_type({input, tensor1, tensor2});
+  if (is_floating(dtype) && value.is_floating()) return value;
+  if (!is_floating(dtype)) check_fits(value, dtype);
+  return Scalar(value.to_int64());
 }
 
 void check_addcdiv(const Tensor& tensor1, const Tensor& tensor2) {

@@ -40,7 +40,7 @@ inline void pack_pairs(BrainPair* dst, int64_t width, const BFloat16* src, int64
     return src[i * lane + at * along].bits;
   };
   int64_t p = 0;
-  if (along == 1 && lane % 2 == 0) {
+  if (along == 1 && lane % 2 == 0 && reinterpret_cast<uintptr_t>(src) % sizeof(float) == 0) {
     copy_transposed(reinterpret_cast<float*>(dst), width, reinterpret_cast<const float*>(src),
                     lane / 2, lanes, k / 2);
     p = k / 2;
@@ -156,7 +156,8 @@ inline bool is_brain_dot(const Gemm<BFloat16>& g) {
 // sums[i][j] for up to kRows rows i and kBrainDotCols columns j; lines beyond the last repeat it.
 template <int kRows>
 DT_BRAIN __attribute__((noinline)) void brain_dots(const Gemm<BFloat16>& g, int64_t batch,
-                                                   int64_t j, int64_t cols, float (*sums)[32]) {
+                                                   int64_t j, int64_t cols,
+                                                   float (*sums)[kBrainDotCols]) {
   constexpr int64_t kStep = 32;
   const BFloat16 *a[kRows], *b[kBrainDotCols];
   for (int64_t i = 0; i < kRows; ++i) a[i] = g.a.at(batch, min<int64_t>(i, g.m - 1), 0);
@@ -191,7 +192,7 @@ inline void run_brain_dots(const dt_stream* stream, const BrainGemm& product) {
   parallel_for(stream, g.batch * groups, g.batch * g.n * g.m * g.k / 16, [&](int64_t item) {
     const int64_t batch = item / groups, j = item % groups * kBrainDotCols;
     const int64_t cols = min<int64_t>(kBrainDotCols, g.n - j);
-    float sums[kBrainDotRows][32];
+    float sums[kBrainDotRows][kBrainDotCols];
     g.m == 1 ? brain_dots<1>(g, batch, j, cols, sums)
              : brain_dots<kBrainDotRows>(g, batch, j, cols, sums);
     for (int64_t i = 0; i < g.m; ++i) finish_sums(product, batch, i, j, cols, sums[i]);

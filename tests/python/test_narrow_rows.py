@@ -60,7 +60,7 @@ def values_and_gradients(t, op, arrays, dtype, dim, offset, device):
 @pytest.mark.parametrize("offset", [0, 3])
 def test_rows(device, name, op, dim, offset, torch):
     epsilon, least = SPACING[name]
-    for length in LENGTHS if device == "cuda" else LENGTHS[::4]:
+    for length in LENGTHS if device == "cuda" else LENGTHS[:-4]:
         arrays = narrow_arrays(name, 5, length, dim, offset)
         ours = values_and_gradients(dt, OPS[op], arrays, getattr(dt, name), dim, offset, device)
         truth = values_and_gradients(torch, OPS[op], arrays, torch.float64, dim, offset, "cpu")
@@ -150,7 +150,9 @@ def test_products(device, name, a_layout, b_layout, torch):
     def random(*sizes):
         return torch.randn(sizes, generator=generator).to(getattr(torch, name))
 
-    for batch, rows, inner, columns in PRODUCTS[len(a_layout) % 3 :: 3]:
+    for batch, rows, inner, columns in PRODUCTS[
+        ["dense", "transposed", "cut out"].index(a_layout) :: 3
+    ]:
         a = factor(random, (batch, rows, inner), a_layout)
         b = factor(random, (batch, inner, columns), b_layout)
         c = random(rows, columns)

@@ -3,6 +3,7 @@
 import math
 
 import dumbtorch as dt
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is the oracle of these tests")
@@ -463,6 +464,13 @@ CORNERS = {
     "target": lambda t: t.nn.functional.binary_cross_entropy(t.ones(1), t.tensor([1.5])),
     "nan target": lambda t: t.nn.functional.binary_cross_entropy(t.ones(1), t.tensor([NAN])),
     "masked_fill": lambda t: t.masked_fill(t.ones(2), t.tensor([True, False]), 3),
+    # Bounds among integers.
+    "threshold": lambda t: t.nn.functional.threshold(t.tensor([1, 5], dtype=t.int8), 3, 300),
+    "threshold inf": lambda t: t.nn.functional.threshold(t.tensor([1, 5]), INF, 3),
+    "hardtanh": lambda t: t.nn.functional.hardtanh(t.tensor([1, 5], dtype=t.int8), -1.0, 300.0),
+    "hardtanh inf": lambda t: t.nn.functional.hardtanh(t.tensor([1, 5]), -1.0, INF),
+    "hardtanh nan": lambda t: t.nn.functional.hardtanh(t.tensor([1.0]), -1.0, NAN).isnan().tolist(),
+    "addcmul": lambda t: t.addcmul(t.tensor([1]), t.tensor([1]), t.tensor([1]), value=INF),
 }  # fmt: skip
 
 
@@ -470,6 +478,26 @@ CORNERS = {
 def test_corners(name):
     ours, theirs = (outcome(CORNERS[name], t) for t in (dt, torch))
     assert ours == theirs
+
+
+# Where a factor of a gradient vanishes or overflows: a function, its arguments, the gradient that arrives.
+SLOPES = [
+    (lambda t, x, y: t.xlogy(x, y), (1.0, INF), 0.0), (lambda t, x, y: t.xlogy(x, y), (1.0, 1e-42), 0.0),
+    (lambda t, x, y: t.xlogy(x, y), (0.0, 0.0), 1.0), (lambda t, x, y: t.xlogy(x, y), (2.0, 0.0), 1.0),
+    (lambda t, x, y: t.atan2(x, y), (0.0, 1e-30), 1.0), (lambda t, x, y: t.atan2(x, y), (0.0, 0.0), 1.0),
+    (lambda t, x: t.sinc(x), (1e-30,), 1.0), (lambda t, x: t.sinc(x), (0.0,), 1.0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SLOPES, ids=range(len(SLOPES)))
+def test_slopes_of_functions_at_their_ends(case):
+    function, values, arriving = case
+    found = []
+    for t in (dt, torch):
+        inputs = [t.tensor([v], requires_grad=True) for v in values]
+        function(t, *inputs).backward(t.tensor([arriving]))
+        found.append([x.grad.item() for x in inputs])
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("training", [True, False])
