@@ -952,7 +952,7 @@ struct minimum_backward {
   }
 };
 
-// hardtanh_element: minimum(maximum(input, min_val), max_val)
+// hardtanh_element: min_val if input < min_val or min_val != min_val else max_val if input > max_val or max_val != max_val else input
 struct hardtanh_element {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
@@ -960,7 +960,7 @@ struct hardtanh_element {
   template <class T> static DT_FN T y(const T* p, T input) {
     const T min_val = p[0];
     const T max_val = p[1];
-    return math::minimum(math::maximum(input, min_val), max_val);
+    return math::where(math::logical_or(math::lt(input, min_val), math::ne(min_val, min_val)), min_val, math::where(math::logical_or(math::gt(input, max_val), math::ne(max_val, max_val)), max_val, input));
   }
 };
 

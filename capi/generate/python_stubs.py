@@ -294,7 +294,8 @@ def _overload_functions() -> dict[str, ast.FunctionDef]:
 
 
 def _overload_names() -> list[str]:
-    return [name for name in _overload_functions() if name[0] != "_" and name != "scatter_"]
+    """What is a method alone, because it writes in place, ends with an underscore."""
+    return [name for name in _overload_functions() if name[0] != "_" and name[-1] != "_"]
 
 
 def _overloaded_methods() -> dict[str, ast.FunctionDef]:

@@ -62,7 +62,6 @@ from ._overloads import var as var
 from ._overloads import std as std
 from ._overloads import norm as norm
 from ._overloads import round as round
-from ._overloads import round_ as round_
 from ._overloads import where as where
 from ._overloads import nonzero as nonzero
 from ._overloads import scatter as scatter
