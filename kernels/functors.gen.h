@@ -2001,6 +2001,28 @@ struct frac_backward {
   }
 };
 
+// round_scaled: round(input * times / over) / times * over
+struct round_scaled {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input) {
+    const T times = p[0];
+    const T over = p[1];
+    return math::round(input * times / over) / times * over;
+  }
+};
+
+// Gradients of round_scaled by input.
+struct round_scaled_backward {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T) {
+    return T(0);
+  }
+};
+
 // signbit: signbit(input)
 struct signbit {
   static constexpr int n_in = 1, n_out = 1;
@@ -2319,13 +2341,14 @@ struct divide_add_backward {
   X(logaddexp, FLOAT) \
   X(logaddexp2_backward, FLOAT) \
   X(frac, FLOAT) \
-  X(copysign, FLOAT) \
-  X(modulo_trunc_backward, FLOAT) \
-  X(unit_step, NUM) \
-  X(fmax_backward, FLOAT) \
-  X(replace_nonfinite, FLOAT) \
-  X(lerp_element_backward, FLOAT) \
-  X(divide_add, FLOAT)
+  X(round_scaled_backward, FLOAT) \
+  X(copysign_backward, FLOAT) \
+  X(gcd, INT) \
+  X(unit_step_backward, FLOAT) \
+  X(fmin, NUM) \
+  X(replace_nonfinite_backward, FLOAT) \
+  X(multiply_add, NUM) \
+  X(divide_add_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_1(X) \
   X(neg_backward, FLOAT) \
@@ -2390,13 +2413,13 @@ struct divide_add_backward {
   X(logaddexp_backward, FLOAT) \
   X(ldexp, FLOAT) \
   X(frac_backward, FLOAT) \
-  X(copysign_backward, FLOAT) \
-  X(gcd, INT) \
-  X(unit_step_backward, FLOAT) \
-  X(fmin, NUM) \
-  X(replace_nonfinite_backward, FLOAT) \
-  X(multiply_add, NUM) \
-  X(divide_add_backward, FLOAT)
+  X(signbit, NUM) \
+  X(modulo_trunc, NUM) \
+  X(lcm, INT) \
+  X(fmax, NUM) \
+  X(fmin_backward, FLOAT) \
+  X(lerp_element, FLOAT) \
+  X(multiply_add_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_2(X) \
   X(abs, NUM) \
@@ -2460,12 +2483,13 @@ struct divide_add_backward {
   X(xlogy_backward, FLOAT) \
   X(logaddexp2, FLOAT) \
   X(ldexp_backward, FLOAT) \
-  X(signbit, NUM) \
-  X(modulo_trunc, NUM) \
-  X(lcm, INT) \
-  X(fmax, NUM) \
-  X(fmin_backward, FLOAT) \
-  X(lerp_element, FLOAT) \
-  X(multiply_add_backward, FLOAT)
+  X(round_scaled, FLOAT) \
+  X(copysign, FLOAT) \
+  X(modulo_trunc_backward, FLOAT) \
+  X(unit_step, NUM) \
+  X(fmax_backward, FLOAT) \
+  X(replace_nonfinite, FLOAT) \
+  X(lerp_element_backward, FLOAT) \
+  X(divide_add, FLOAT)
 
 // clang-format on

@@ -27,11 +27,11 @@ DT_MATH bool signbit(int64_t x) {
 DT_MATH double hypot(double a, double b) {
   const double x = abs(a), y = abs(b);
   const double larger = maximum(x, y), ratio = minimum(x, y) / larger;
-  const double y_finite = larger * sqrt(1.0 + ratio * ratio);
-  const double length = larger == 0.0 ? 0.0 : y_finite;
+  const double scaled = larger * sqrt(1.0 + ratio * ratio);  // NaN where larger is 0
+  const double length = larger == 0.0 ? 0.0 : scaled;
   return isinf(x) | isinf(y) ? kInfinity : length;
 }
-// In double no square does.
+// A float's square neither overflows nor vanishes in double.
 DT_MATH float hypot(float a, float b) {
   const double x = double(a), y = double(b);
   const float length = float(sqrt(x * x + y * y));

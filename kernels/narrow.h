@@ -25,7 +25,8 @@ DT_MATH float float_of(uint32_t bits) {
 }
 
 // 1 sign, 5 exponent and 10 fraction bits. All ways are computed and one is chosen, without jumps,
-// so that loops become vector code.
+// so that loops become vector code. NaN stays NaN, but with which bits differs between host and
+// device.
 struct Binary16 {
   static constexpr int kDigits = 11, kExponents = 16;
   static constexpr uint16_t kMax = 0x7bff;

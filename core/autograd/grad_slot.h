@@ -24,7 +24,7 @@ class GradSlot : public RefCounted, public Pooled {
 
  private:
   // Puts sum(first) back, where `first` is what is there, and sum(...) of that and whatever others
-  // have left meanwhile.
+  // have left meanwhile. If a sum fails, what was there before it stays.
   template <class Sum>
   void update(Tensor grad, const Sum& sum);
   bool put(const Tensor& grad);  // false: another thread has left its own

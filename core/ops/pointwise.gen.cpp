@@ -1651,6 +1651,23 @@ const Tensor& frac_(const Tensor& input) {
   return input;
 }
 
+static void round_scaled_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  if (g.wants[0]) g.out[0] = zeros_like(grad);
+}
+static constexpr PointwiseRow kRoundScaled{
+    "round_scaled", "RoundScaledBackward0", DT_OP_round_scaled, DT_OP_round_scaled_backward,
+    OpClass::kFloat, 1, 0, false, 1, 0, false, {0}, {0}, round_scaled_gradient, false, false, false,
+    false, nullptr, nullptr};
+Tensor round_scaled(const Tensor& input, double times, double over) {
+  return pointwise(kRoundScaled, {input}, {times, over});
+}
+
+const Tensor& round_scaled_(const Tensor& input, double times, double over) {
+  pointwise_(kRoundScaled, {input}, {times, over});
+  return input;
+}
+
 static constexpr PointwiseRow kSignbit{
     "signbit", "SignbitBackward0", DT_OP_signbit, -1, OpClass::kNumber, 1, 0, true, 0, 0, false,
     {0}, {0}, nullptr, false, false, false, false, nullptr, nullptr};

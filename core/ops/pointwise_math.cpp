@@ -70,6 +70,11 @@ double lowest(DType t, std::optional<double> given) {
   return given ? *given : -largest(t, {});
 }
 
+// 10^exponent, or 1 if that is a fraction.
+double power_of_ten(double exponent) {
+  return exponent > 0 ? std::pow(10.0, exponent) : 1.0;
+}
+
 }  // namespace
 
 Tensor logit(const Tensor& input, std::optional<double> eps) {
@@ -95,16 +100,14 @@ const Tensor& float_power_(const Tensor& input, const Operand& exponent) {
 
 Tensor round_decimals(const Tensor& input, int64_t decimals) {
   check_floating(input, decimals == 0 ? "round_vml_cpu" : "round_cpu");
-  const double power = std::pow(10.0, std::abs(static_cast<double>(decimals)));
-  if (decimals > 0) return true_divide(round(mul(input, power)), power);
-  return decimals < 0 ? mul(round(true_divide(input, power)), power) : round(input);
+  const double digits = static_cast<double>(decimals);
+  return round_scaled(input, power_of_ten(digits), power_of_ten(-digits));
 }
 
 const Tensor& round_decimals_(const Tensor& input, int64_t decimals) {
   check_floating(input, decimals == 0 ? "round_vml_cpu" : "round_cpu");
-  const double power = std::pow(10.0, std::abs(static_cast<double>(decimals)));
-  if (decimals > 0) return true_divide_(round_(mul_(input, power)), power);
-  return decimals < 0 ? mul_(round_(true_divide_(input, power)), power) : round_(input);
+  const double digits = static_cast<double>(decimals);
+  return round_scaled_(input, power_of_ten(digits), power_of_ten(-digits));
 }
 
 Tensor fmod(const Tensor& input, const Operand& other) {

@@ -162,6 +162,12 @@ Tensor round_decimals(const Tensor& input, int64_t decimals);
 // In-place version of `round_decimals`.
 const Tensor& round_decimals_(const Tensor& input, int64_t decimals);
 
+// `round_decimals`: one step, so that the narrow floats are rounded at its end only.
+Tensor round_scaled(const Tensor& input, double times, double over);
+
+// In-place version of `round_scaled`.
+const Tensor& round_scaled_(const Tensor& input, double times, double over);
+
 // The tensor itself.
 Tensor positive(const Tensor& input);
 

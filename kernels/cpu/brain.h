@@ -208,6 +208,7 @@ inline GemmParts cut_brain(const dt_stream* stream, const Gemm<BFloat16>& g) {
   return cut_gemm(stream, shape);
 }
 
+// For any part: the first is the largest, since only the last of a row or column is cut short.
 inline int64_t brain_part_workspace(const Gemm<BFloat16>& g, const GemmParts& parts) {
   Workspace workspace(nullptr);
   BrainScratch(part_at(g, parts, 0, 0, 0), &workspace);

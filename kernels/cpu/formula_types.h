@@ -126,7 +126,7 @@ constexpr Probe cos(Probe a) {
 constexpr Probe tan(Probe a) {
   return {a.operations + 60, true};
 }
-// Predicates are loops of a few instructions.
+// A predicate's answer is no number that costs anything more: the loop is a few instructions.
 constexpr bool isfinite(Probe) {
   return false;
 }

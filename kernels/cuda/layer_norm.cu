@@ -217,10 +217,11 @@ int32_t launch_forward_long_rows(const dt_stream* stream, const Forward<T>& f) {
 template <class T, class Shape, class Row>
 int32_t launch_forward_rows(const dt_stream* stream, const Forward<T>& f) {
   using Threads = typename Shape::Threads;
-  if constexpr (kResident < Shape, Row >> 0) {
+  constexpr int kBlocks = kResident<Shape, Row>;
+  if constexpr (kBlocks > 0) {
     constexpr auto kernel = layer_norm_rows<T, Shape, Row>;
     const int64_t shared = 2 * f.n * static_cast<int64_t>(sizeof(T));
-    const int64_t resident = resident_blocks(stream->device, kResident<Shape, Row>, shared);
+    const int64_t resident = resident_blocks(stream->device, kBlocks, shared);
     const int64_t blocks = std::min(resident, divide_up(f.rows, Threads::per_block));
     if (resident > 0) {
       if (const int32_t code = allow_shared<kernel>(stream, shared)) return code;

@@ -268,6 +268,15 @@ int64_t count_parts(const dt_stream* stream, int64_t rows, int threads, int rows
   return wanted < least ? least : wanted < most ? wanted : most;
 }
 
+// f(RowShape) for rows whose sums fit into the shared memory of any device, long_rows() for others.
+template <class T, class F, class LongRows>
+int32_t visit_backward_shape(int64_t packets, const F& f, const LongRows& long_rows) {
+  constexpr int64_t kSharedBytes = 64 << 10;  // from compute capability 8.0 on there are 99 KiB
+  constexpr int64_t kMost = kSharedBytes / (2 * sizeof(Packet<Widened<T>, kPacketWidth<T>>));
+  if (packets > kMost) return long_rows();
+  return visit_row_shape<kRowPackets<T>, kMostPackets>(packets, f, long_rows);
+}
+
 template <class T>
 int64_t backward_packets(const calls::LayerNormBackward& call, bool* are_aligned) {
   const int64_t n = call.x.sizes[1];
@@ -287,7 +296,7 @@ int64_t backward_parts(const dt_stream* stream, const calls::LayerNormBackward& 
   const int64_t rows = call.x.sizes[0];
   bool are_aligned;
   int64_t parts = 0;
-  visit_row_shape<kRowPackets<T>, kMostPackets>(
+  visit_backward_shape<T>(
       backward_packets<T>(call, &are_aligned),
       [&](auto shape) {
         using Threads = typename decltype(shape)::Threads;
@@ -338,7 +347,7 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
   b.parts = needs_parts ? static_cast<Widened<T>*>(call.workspace) : nullptr;
   b.rows = call.x.sizes[0];
   b.n = call.x.sizes[1];
-  const int32_t code = visit_row_shape<kRowPackets<T>, kMostPackets>(
+  const int32_t code = visit_backward_shape<T>(
       backward_packets<T>(call, &b.are_aligned),
       [&](auto shape) { return launch_backward_rows<T, decltype(shape)>(stream, b); },
       [&] { return launch_backward_long_rows<T>(stream, b); });

@@ -320,6 +320,9 @@ int32_t run(const dt_stream* stream, const calls::Softmax& call) {
   });
 }
 
+template <class T>
+constexpr int kMostBackwardPackets = kIsNarrowFloat<T> ? 2 : 4;
+
 template <class Gradient>
 int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call) {
   const Lines lines = make_lines(call.gx, call.g, call.y, call.dim);
@@ -332,23 +335,18 @@ int32_t run_backward(const dt_stream* stream, const calls::SoftmaxBackward& call
       return launch(stream, softmax_backward_columns<T, Gradient>, column_grid(lines),
                     column_block(lines), 0, gx, g, y, lines);
     }
-    return visit_row_shape < 4,
-           kIsNarrowFloat<T>
-               ? 2
-               : 4 > (
-                         most_packets<T>(lines.length,
-                                         lines_are_aligned<T>(lines, call.gx, call.g, call.y)),
-                         [&](auto shape) {
-                           using Shape = decltype(shape);
-                           return launch(stream, softmax_backward_rows<T, Shape, Gradient>,
-                                         row_grid<typename Shape::Threads>(lines),
-                                         Shape::Threads::block, 0, gx, g, y, lines);
-                         },
-                         [&] {
-                           return launch(stream, softmax_backward_long_rows<T, Gradient>,
-                                         row_grid<Team<kLongTeam<T>>>(lines), kLongTeam<T>, 0, gx,
-                                         g, y, lines);
-                         });
+    return visit_row_shape<4, kMostBackwardPackets<T>>(
+        most_packets<T>(lines.length, lines_are_aligned<T>(lines, call.gx, call.g, call.y)),
+        [&](auto shape) {
+          using Shape = decltype(shape);
+          return launch(stream, softmax_backward_rows<T, Shape, Gradient>,
+                        row_grid<typename Shape::Threads>(lines), Shape::Threads::block, 0, gx, g,
+                        y, lines);
+        },
+        [&] {
+          return launch(stream, softmax_backward_long_rows<T, Gradient>,
+                        row_grid<Team<kLongTeam<T>>>(lines), kLongTeam<T>, 0, gx, g, y, lines);
+        });
   });
 }
 

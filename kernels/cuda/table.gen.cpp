@@ -265,6 +265,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "ldexp_backward", run<Pointwise, kernels::ldexp_backward>);
   add(registry, "frac", run<Pointwise, kernels::frac>);
   add(registry, "frac_backward", run<Pointwise, kernels::frac_backward>);
+  add(registry, "round_scaled", run<Pointwise, kernels::round_scaled>);
+  add(registry, "round_scaled_backward", run<Pointwise, kernels::round_scaled_backward>);
   add(registry, "signbit", run<Pointwise, kernels::signbit>);
   add(registry, "copysign", run<Pointwise, kernels::copysign>);
   add(registry, "copysign_backward", run<Pointwise, kernels::copysign_backward>);

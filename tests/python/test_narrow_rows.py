@@ -12,7 +12,7 @@ needs_gpu = pytest.mark.skipif(
 on_both = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=needs_gpu)])
 in_both = pytest.mark.parametrize("name", ["float16", "bfloat16"])
 
-# Half the distance of the numbers beside 1, relatively, and the distance of those beside 0.
+# One rounding: half the distance of the numbers beside 1, relatively, and the distance of those beside 0.
 SPACING = {"float16": (2.0**-11, 2.0**-24), "bfloat16": (2.0**-8, 2.0**-133)}
 LENGTHS = [1, 7, 8, 9, 31, 64, 250, 768, 1000, 1024, 2047, 4096, 8200, 16_384, 33_000, 70_001]
 
@@ -65,10 +65,13 @@ def test_rows(device, name, op, dim, offset, torch):
         ours = values_and_gradients(dt, OPS[op], arrays, getattr(dt, name), dim, offset, device)
         truth = values_and_gradients(torch, OPS[op], arrays, torch.float64, dim, offset, "cpu")
         assert len(ours) == len(truth)
-        for got, right in zip(ours, truth, strict=True):
-            np.testing.assert_allclose(
-                got, right, rtol=0, atol=8 * epsilon * np.abs(right).max() + least
-            )
+        for k, (got, right) in enumerate(zip(ours, truth, strict=True)):
+            size = np.abs(right)
+            # Gradients are sums of what was rounded; gelu(x * v + x) is rounded in steps and cancels.
+            steps = k > 0 or op == "affine"
+            allowed = (4 if k else 2) * epsilon * size + 2.0**-16 * size.max() + least
+            error = np.abs(got - right)
+            assert (error <= allowed + steps * epsilon * size.max()).all(), (length, k)
 
 
 # batch, channels, sizes, outputs, kernel, keywords

@@ -37,9 +37,9 @@ unary("logit", lambda t, x: t.logit(x), dtypes=ALL, low=0.1, high=0.9,
 unary("logit", lambda t, x: x.logit(0.3), dtypes=ALL, low=-0.5, high=1.5,
       inplace=lambda t, x: x.logit_(eps=0.3))  # fmt: skip
 unary("frac", lambda t, x: t.frac(x), dtypes=FLOATS, inplace=lambda t, x: x.frac_())
-for decimals in (2, 0, -1):
+for decimals, orders in ((5, 0), (2, 3), (0, 3), (-1, 3)):
     unary("round_decimals", lambda t, x, d=decimals: t.round(x, decimals=d), dtypes=FLOATS, low=-30,
-          high=30, inplace=lambda t, x, d=decimals: x.round_(decimals=d))  # fmt: skip
+          high=30, orders=orders, inplace=lambda t, x, d=decimals: x.round_(decimals=d))  # fmt: skip
 unary("positive", lambda t, x: t.positive(x))
 unary("signbit", lambda t, x: t.signbit(x), dtypes=ALL, orders=0)
 for name in ("isposinf", "isneginf", "isreal"):
