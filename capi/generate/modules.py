@@ -5,6 +5,8 @@ A generated class keeps the arguments that it needs later, registers its tensors
 
 from __future__ import annotations
 
+import json
+
 from . import coretypes, expr, layers, text
 from .model import Argument, Check, Layer, Schema, Tensor
 
@@ -132,7 +134,7 @@ def _source_of(layer: Layer, a: Argument) -> str:
 
 
 def _check(cpp: expr.Cpp, c: Check) -> str:
-    return f'DT_CHECK({cpp.print(c.condition)}, kValueError, "{c.message}");'
+    return f"DT_CHECK({cpp.print(c.condition)}, kValueError, {json.dumps(c.message)});"
 
 
 def _register(cpp: expr.Cpp, s: Tensor) -> str:

@@ -7,6 +7,7 @@ the same seed gives the same initial values in every language."""
 from __future__ import annotations
 
 import ast
+import json
 import re
 import textwrap
 
@@ -145,7 +146,7 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
 
 
 def _refuse(printer: _Printer, c: Check) -> list[str]:
-    message = f'{"f" if "{" in c.message else ""}"{c.message}"'
+    message = ("f" if "{" in c.message else "") + json.dumps(c.message)
     return [f"if not ({printer.print(c.condition)}):", f"{INDENT}raise {c.error}({message})"]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from . import expr, layers, signature
 from .model import Argument, Function, Kind, Schedule, Schema, SchemaError
 from .text import GENERATED
@@ -106,7 +108,8 @@ def _maker(s: Schedule) -> str:
         {a.name: b.name for a, b in zip(s.args, s.core_args, strict=True)} | {"pi": "kPi"}
     )
     checks = [
-        f'  DT_CHECK({cpp.print(c.condition)}, kValueError, "{c.message}");' for c in s.checks
+        f"  DT_CHECK({cpp.print(c.condition)}, kValueError, {json.dumps(c.message)});"
+        for c in s.checks
     ]
     used = expr.names(s.lr)
     parts = [("double", "lr"), ("double", "initial_lr"), ("int64_t", "epoch")]

@@ -343,6 +343,30 @@ typedef struct dt_nn_linear_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_linear_options_init(
     dt_nn_linear_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_conv1d.
+ * Start from DT_NN_CONV1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_conv1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window: height, width. Default: [1]. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1]. */
+  int64_t dilation_n;
+  int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  int32_t reserved1; /**< Must be 0. */
+  const char *padding_mode; /**< Must be zeros. Default: zeros. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_conv1d_options;
+#define DT_NN_CONV1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_conv1d_options), NULL, 0, NULL, 0, NULL, 0, 1, 1, 0, "zeros", 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_conv1d_options_init(
+    dt_nn_conv1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_conv2d.
  * Start from DT_NN_CONV2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_conv2d_options {
@@ -366,6 +390,108 @@ typedef struct dt_nn_conv2d_options {
 #define DT_NN_CONV2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_conv2d_options), NULL, 0, NULL, 0, NULL, 0, 1, 1, 0, "zeros", 0, 0, 0, 0, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_conv2d_options_init(
     dt_nn_conv2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_conv3d.
+ * Start from DT_NN_CONV3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_conv3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1, 1]. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1, 1]. */
+  int64_t dilation_n;
+  int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  int32_t reserved1; /**< Must be 0. */
+  const char *padding_mode; /**< Must be zeros. Default: zeros. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_conv3d_options;
+#define DT_NN_CONV3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_conv3d_options), NULL, 0, NULL, 0, NULL, 0, 1, 1, 0, "zeros", 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_conv3d_options_init(
+    dt_nn_conv3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_conv_transpose1d.
+ * Start from DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_conv_transpose1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window: height, width. Default: [1]. */
+  int64_t stride_n;
+  const int64_t *padding; /**< What is left out of the output at both ends. Default: [0]. */
+  int64_t padding_n;
+  const int64_t *output_padding; /**< What the output is larger at one end. Default: [0]. */
+  int64_t output_padding_n;
+  int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  int32_t reserved1; /**< Must be 0. */
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1]. */
+  int64_t dilation_n;
+  const char *padding_mode; /**< Must be zeros. Default: zeros. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_conv_transpose1d_options;
+#define DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_conv_transpose1d_options), NULL, 0, NULL, 0, NULL, 0, 1, 1, 0, NULL, 0, "zeros", 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose1d_options_init(
+    dt_nn_conv_transpose1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_conv_transpose2d.
+ * Start from DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_conv_transpose2d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1]. */
+  int64_t stride_n;
+  const int64_t *padding; /**< What is left out of the output at both ends. Default: [0, 0]. */
+  int64_t padding_n;
+  const int64_t *output_padding; /**< What the output is larger at one end. Default: [0, 0]. */
+  int64_t output_padding_n;
+  int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  int32_t reserved1; /**< Must be 0. */
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  int64_t dilation_n;
+  const char *padding_mode; /**< Must be zeros. Default: zeros. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_conv_transpose2d_options;
+#define DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_conv_transpose2d_options), NULL, 0, NULL, 0, NULL, 0, 1, 1, 0, NULL, 0, "zeros", 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose2d_options_init(
+    dt_nn_conv_transpose2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_conv_transpose3d.
+ * Start from DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_conv_transpose3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1, 1]. */
+  int64_t stride_n;
+  const int64_t *padding; /**< What is left out of the output at both ends. Default: [0, 0, 0]. */
+  int64_t padding_n;
+  const int64_t *output_padding; /**< What the output is larger at one end. Default: [0, 0, 0]. */
+  int64_t output_padding_n;
+  int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  int32_t reserved1; /**< Must be 0. */
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1, 1]. */
+  int64_t dilation_n;
+  const char *padding_mode; /**< Must be zeros. Default: zeros. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_conv_transpose3d_options;
+#define DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_conv_transpose3d_options), NULL, 0, NULL, 0, NULL, 0, 1, 1, 0, NULL, 0, "zeros", 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose3d_options_init(
+    dt_nn_conv_transpose3d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_max_pool2d.
  * Start from DT_NN_MAX_POOL2D_OPTIONS_INIT; NULL means the same. */
@@ -1073,6 +1199,21 @@ DT_MUST_CHECK DT_API dt_status dt_nn_linear(
     int64_t in_features, int64_t out_features, const dt_nn_linear_options *options,
     dt_module **out) DT_NOEXCEPT;
 
+/** 1-d convolution of [batch, in_channels, length], or without the batch; functional.conv1d has the
+ * formulas.
+ * @param in_channels Channels of the input.
+ * @param out_channels Channels of the output.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: groups must be a positive integer.
+ * @throws ValueError: in_channels must be divisible by groups.
+ * @throws ValueError: out_channels must be divisible by groups.
+ * @throws ValueError: padding_mode must be 'zeros'. */
+DT_MUST_CHECK DT_API dt_status dt_nn_conv1d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv1d_options *options, dt_module **out) DT_NOEXCEPT;
+
 /** 2-d convolution of [batch, in_channels, height, width], or without the batch; functional.conv2d
  * has the formulas.
  * @param in_channels Channels of the input.
@@ -1087,6 +1228,66 @@ DT_MUST_CHECK DT_API dt_status dt_nn_linear(
 DT_MUST_CHECK DT_API dt_status dt_nn_conv2d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_conv2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
+ * functional.conv3d has the formulas.
+ * @param in_channels Channels of the input.
+ * @param out_channels Channels of the output.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: groups must be a positive integer.
+ * @throws ValueError: in_channels must be divisible by groups.
+ * @throws ValueError: out_channels must be divisible by groups.
+ * @throws ValueError: padding_mode must be 'zeros'. */
+DT_MUST_CHECK DT_API dt_status dt_nn_conv3d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv3d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The transpose of 1-d convolution, of [batch, in_channels, length], or without the batch;
+ * functional.conv_transpose1d has the formulas.
+ * @param in_channels Channels of the input.
+ * @param out_channels Channels of the output.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: Only "zeros" padding mode is supported for ConvTranspose1d.
+ * @throws ValueError: groups must be a positive integer.
+ * @throws ValueError: in_channels must be divisible by groups.
+ * @throws ValueError: out_channels must be divisible by groups. */
+DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose1d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv_transpose1d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The transpose of 2-d convolution, of [batch, in_channels, height, width], or without the batch;
+ * functional.conv_transpose2d has the formulas.
+ * @param in_channels Channels of the input.
+ * @param out_channels Channels of the output.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: Only "zeros" padding mode is supported for ConvTranspose2d.
+ * @throws ValueError: groups must be a positive integer.
+ * @throws ValueError: in_channels must be divisible by groups.
+ * @throws ValueError: out_channels must be divisible by groups. */
+DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose2d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv_transpose2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The transpose of 3-d convolution, of [batch, in_channels, depth, height, width], or without the
+ * batch; functional.conv_transpose3d has the formulas.
+ * @param in_channels Channels of the input.
+ * @param out_channels Channels of the output.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: Only "zeros" padding mode is supported for ConvTranspose3d.
+ * @throws ValueError: groups must be a positive integer.
+ * @throws ValueError: in_channels must be divisible by groups.
+ * @throws ValueError: out_channels must be divisible by groups. */
+DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose3d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv_transpose3d_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** Maximum of each window of [batch, channels, height, width], or without the batch;
  * functional.max_pool2d has the output size.
@@ -1542,6 +1743,179 @@ DT_MUST_CHECK DT_API dt_status dt_custom_function(
     int64_t outputs_n, dt_tensor *const *saved, int64_t saved_n, dt_custom_backward backward,
     void *backward_data, dt_drop backward_drop, dt_tensor *const *dirty, int64_t dirty_n,
     dt_tensor_list **out) DT_NOEXCEPT;
+
+/* ---- conv */
+
+/** 1-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+ * length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1, rounded
+ * down.
+ * @param input [batch, channels, length], or without the batch.
+ * @param weight [out_channels, channels / groups, length].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1].
+ * @param padding Zeros around the input, for each spatial dimension. PyTorch's default: [0].
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, a window is larger than the padded input, or a stride or
+ *   dilation is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_conv1d(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
+    int64_t groups, dt_tensor **out) DT_NOEXCEPT;
+
+/** conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
+ * @param input [batch, channels, length], or without the batch.
+ * @param weight [out_channels, channels / groups, length].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1].
+ * @param padding valid: no zeros around the input; same: as many as make the output as large as the
+ *   input, the odd one at the end. PyTorch's default: valid.
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @throws RuntimeError: as conv1d, or padding is another word, or same with a stride. */
+DT_MUST_CHECK DT_API dt_status dt_conv1d_padding(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** The transpose of conv1d as a linear map of its input, which the gradient of conv1d is, too (also
+ * called deconvolution): [batch, out_channels, length], where length is (size - 1) * stride - 2 *
+ * padding + dilation * (kernel - 1) + output_padding + 1.
+ * @param input [batch, channels, length], or without the batch.
+ * @param weight [channels, out_channels / groups, length].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1].
+ * @param padding What is left out of the output at both ends, for each spatial dimension. PyTorch's
+ *   default: [0].
+ * @param output_padding What the output is larger at one end, for each spatial dimension: several
+ *   sizes of input give the same size in conv, and this says which one comes back. Smaller than
+ *   stride or dilation. PyTorch's default: [0].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1].
+ * @throws RuntimeError: shapes do not fit, nothing is left of the output, or a stride or dilation
+ *   is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_conv_transpose1d(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const int64_t *padding, int64_t padding_n, const int64_t *output_padding,
+    int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+ * height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
+ * stride + 1, rounded down. Channels-last in gives channels-last out.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param weight [out_channels, channels / groups, height, width].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1, 1].
+ * @param padding Zeros around the input, for each spatial dimension. PyTorch's default: [0, 0].
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1, 1].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, a window is larger than the padded input, or a stride or
+ *   dilation is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_conv2d(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
+    int64_t groups, dt_tensor **out) DT_NOEXCEPT;
+
+/** conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param weight [out_channels, channels / groups, height, width].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1, 1].
+ * @param padding valid: no zeros around the input; same: as many as make the output as large as the
+ *   input, the odd one at the end. PyTorch's default: valid.
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1, 1].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @throws RuntimeError: as conv2d, or padding is another word, or same with a stride. */
+DT_MUST_CHECK DT_API dt_status dt_conv2d_padding(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** The transpose of conv2d as a linear map of its input, which the gradient of conv2d is, too (also
+ * called deconvolution): [batch, out_channels, height, width], where height and width are (size -
+ * 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param weight [channels, out_channels / groups, height, width].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1, 1].
+ * @param padding What is left out of the output at both ends, for each spatial dimension. PyTorch's
+ *   default: [0, 0].
+ * @param output_padding What the output is larger at one end, for each spatial dimension: several
+ *   sizes of input give the same size in conv, and this says which one comes back. Smaller than
+ *   stride or dilation. PyTorch's default: [0, 0].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1, 1].
+ * @throws RuntimeError: shapes do not fit, nothing is left of the output, or a stride or dilation
+ *   is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_conv_transpose2d(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const int64_t *padding, int64_t padding_n, const int64_t *output_padding,
+    int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** 3-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels, depth,
+ * height, width], where depth, height and width are (size + 2 * padding - dilation * (kernel - 1) -
+ * 1) / stride + 1, rounded down.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param weight [out_channels, channels / groups, depth, height, width].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1, 1, 1].
+ * @param padding Zeros around the input, for each spatial dimension. PyTorch's default: [0, 0, 0].
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1, 1, 1].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, a window is larger than the padded input, or a stride or
+ *   dilation is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_conv3d(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
+    int64_t groups, dt_tensor **out) DT_NOEXCEPT;
+
+/** conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param weight [out_channels, channels / groups, depth, height, width].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1, 1, 1].
+ * @param padding valid: no zeros around the input; same: as many as make the output as large as the
+ *   input, the odd one at the end. PyTorch's default: valid.
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1, 1, 1].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @throws RuntimeError: as conv3d, or padding is another word, or same with a stride. */
+DT_MUST_CHECK DT_API dt_status dt_conv3d_padding(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** The transpose of conv3d as a linear map of its input, which the gradient of conv3d is, too (also
+ * called deconvolution): [batch, out_channels, depth, height, width], where depth, height and width
+ * are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param weight [channels, out_channels / groups, depth, height, width].
+ * @param bias [out_channels], or absent. PyTorch's default: absent.
+ * @param stride Distance of two windows, for each spatial dimension. PyTorch's default: [1, 1, 1].
+ * @param padding What is left out of the output at both ends, for each spatial dimension. PyTorch's
+ *   default: [0, 0, 0].
+ * @param output_padding What the output is larger at one end, for each spatial dimension: several
+ *   sizes of input give the same size in conv, and this says which one comes back. Smaller than
+ *   stride or dilation. PyTorch's default: [0, 0, 0].
+ * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
+ * @param dilation Distance of two elements of a window, for each spatial dimension. PyTorch's
+ *   default: [1, 1, 1].
+ * @throws RuntimeError: shapes do not fit, nothing is left of the output, or a stride or dilation
+ *   is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_conv_transpose3d(
+    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
+    const int64_t *padding, int64_t padding_n, const int64_t *output_padding,
+    int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- creation */
 
@@ -2656,96 +3030,6 @@ DT_MUST_CHECK DT_API dt_status dt_linear(
 DT_MUST_CHECK DT_API dt_status dt_linear_activation(
     dt_tensor *input, dt_tensor *weight, dt_tensor *bias, dt_activation activation,
     dt_tensor **out) DT_NOEXCEPT;
-
-/** 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
- * height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
- * stride + 1, rounded down. Channels-last in gives channels-last out.
- * @param input [batch, channels, height, width], or without the batch.
- * @param weight [out_channels, channels / groups, height, width].
- * @param bias [out_channels], or absent. PyTorch's default: absent.
- * @param stride Distance of two windows: height, width. PyTorch's default: [1, 1].
- * @param padding Zeros around the input: height, width. PyTorch's default: [0, 0].
- * @param dilation Distance of two elements of a window: height, width. PyTorch's default: [1, 1].
- * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
- * @throws RuntimeError: shapes do not fit, or a window is larger than the padded input.
- * @throws ValueError: a stride or dilation is not positive. */
-DT_MUST_CHECK DT_API dt_status dt_conv2d(
-    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
-    const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n,
-    int64_t groups, dt_tensor **out) DT_NOEXCEPT;
-
-/** conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
- * @param input [batch, channels, height, width], or without the batch.
- * @param weight [out_channels, channels / groups, height, width].
- * @param bias [out_channels], or absent. PyTorch's default: absent.
- * @param stride Distance of two windows: height, width. PyTorch's default: [1, 1].
- * @param padding valid: no zeros around the input; same: as many as make the output as large as the
- *   input, the odd one at the end. PyTorch's default: valid.
- * @param dilation Distance of two elements of a window: height, width. PyTorch's default: [1, 1].
- * @param groups The channels are split into so many groups that do not mix. PyTorch's default: 1.
- * @throws RuntimeError: as conv2d, or padding is another word, or same with a stride. */
-DT_MUST_CHECK DT_API dt_status dt_conv2d_padding(
-    dt_tensor *input, dt_tensor *weight, dt_tensor *bias, const int64_t *stride, int64_t stride_n,
-    const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups,
-    dt_tensor **out) DT_NOEXCEPT;
-
-/** Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
- * @param input [batch, channels, ...] with 1 to 3 spatial dimensions.
- * @param size The new spatial sizes; one number stands for all of them. PyTorch's default: absent.
- * @param scale_factor Factors of the spatial sizes instead, which become size * factor, rounded
- *   down; one number stands for all of them. PyTorch's default: absent.
- * @param mode Which element of the input stands for one of the output. PyTorch's default: nearest.
- * @throws ValueError: not exactly one of size and scale_factor is given, or it does not fit the
- *   dimensions.
- * @throws RuntimeError: a size is not positive. */
-DT_MUST_CHECK DT_API dt_status dt_interpolate(
-    dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
-    int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) DT_NOEXCEPT;
-
-/** Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
- * 1) / stride + 1, rounded down, or up in ceil_mode.
- * @param input [batch, channels, height, width], or without the batch.
- * @param kernel_size The window: height, width.
- * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
- * @param padding Padding that never wins: at most half of the window. PyTorch's default: [0, 0].
- * @param dilation Distance of two elements of a window. PyTorch's default: [1, 1].
- * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
- * @throws RuntimeError: sizes do not fit. */
-DT_MUST_CHECK DT_API dt_status dt_max_pool2d(
-    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
-    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
-    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
-
-/** Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
- * may.
- * @param input [batch, channels, height, width], or without the batch.
- * @param kernel_size The window: height, width.
- * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
- * @param padding Padding that never wins: at most half of the window. PyTorch's default: [0, 0].
- * @param dilation Distance of two elements of a window. PyTorch's default: [1, 1].
- * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
- * @return The maxima, and their positions in the flattened height x width (int64).
- * @throws RuntimeError: sizes do not fit. */
-DT_MUST_CHECK DT_API dt_status dt_max_pool2d_with_indices(
-    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
-    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
-    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
-
-/** Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
- * down, or up in ceil_mode.
- * @param input [batch, channels, height, width], or without the batch.
- * @param kernel_size The window: height, width.
- * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
- * @param padding Zeros around the input: at most half of the window. PyTorch's default: [0, 0].
- * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
- * @param count_include_pad Whether padding counts in the divisor. PyTorch's default: true.
- * @param divisor_override The divisor to use instead of the window's size. PyTorch's default:
- *   absent.
- * @throws RuntimeError: sizes do not fit, or the divisor is 0. */
-DT_MUST_CHECK DT_API dt_status dt_avg_pool2d(
-    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
-    int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
-    int32_t count_include_pad, const int64_t *divisor_override, dt_tensor **out) DT_NOEXCEPT;
 
 /** (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
  * training, mean and var are those of the batch, var without correction; what is added to
@@ -4157,6 +4441,53 @@ DT_MUST_CHECK DT_API dt_status dt_addcdiv_(
     dt_tensor *input, dt_tensor *tensor1, dt_tensor *tensor2, dt_scalar_kind value_kind,
     int64_t value_i, double value_f) DT_NOEXCEPT;
 
+/* ---- pool */
+
+/** Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
+ * 1) / stride + 1, rounded down, or up in ceil_mode.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param kernel_size The window: height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Padding that never wins: at most half of the window. PyTorch's default: [0, 0].
+ * @param dilation Distance of two elements of a window. PyTorch's default: [1, 1].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_pool2d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+ * may.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param kernel_size The window: height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Padding that never wins: at most half of the window. PyTorch's default: [0, 0].
+ * @param dilation Distance of two elements of a window. PyTorch's default: [1, 1].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @return The maxima, and their positions in the flattened height x width (int64).
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_pool2d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
+
+/** Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
+ * down, or up in ceil_mode.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param kernel_size The window: height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Zeros around the input: at most half of the window. PyTorch's default: [0, 0].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @param count_include_pad Whether padding counts in the divisor. PyTorch's default: true.
+ * @param divisor_override The divisor to use instead of the window's size. PyTorch's default:
+ *   absent.
+ * @throws RuntimeError: sizes do not fit, or the divisor is 0. */
+DT_MUST_CHECK DT_API dt_status dt_avg_pool2d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
+    int32_t count_include_pad, const int64_t *divisor_override, dt_tensor **out) DT_NOEXCEPT;
+
 /* ---- random */
 
 /** Uniform numbers in [0, 1).
@@ -5032,6 +5363,21 @@ DT_MUST_CHECK DT_API dt_status dt_repeat(
  * @throws RuntimeError: a dimension appears twice. */
 DT_MUST_CHECK DT_API dt_status dt_flip(
     dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
+
+/* ---- vision */
+
+/** Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
+ * @param input [batch, channels, ...] with 1 to 3 spatial dimensions.
+ * @param size The new spatial sizes; one number stands for all of them. PyTorch's default: absent.
+ * @param scale_factor Factors of the spatial sizes instead, which become size * factor, rounded
+ *   down; one number stands for all of them. PyTorch's default: absent.
+ * @param mode Which element of the input stands for one of the output. PyTorch's default: nearest.
+ * @throws ValueError: not exactly one of size and scale_factor is given, or it does not fit the
+ *   dimensions.
+ * @throws RuntimeError: a size is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_interpolate(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
+    int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- pointwise_math */
 

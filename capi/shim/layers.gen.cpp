@@ -22,6 +22,20 @@ dt_status dt_nn_linear(
   });
 }
 
+dt_status dt_nn_conv1d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv1d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_conv1d", [&] {
+    const auto in_channels_ = in_channels;
+    const auto out_channels_ = out_channels;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_conv1d(in_channels_, out_channels_, kernel_size_, options_));
+  });
+}
+
 dt_status dt_nn_conv2d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_conv2d_options *options, dt_module **out) noexcept {
@@ -33,6 +47,62 @@ dt_status dt_nn_conv2d(
     const auto options_ = read(options, "options");
     need(out, "out");
     put(out, dt::nn_conv2d(in_channels_, out_channels_, kernel_size_, options_));
+  });
+}
+
+dt_status dt_nn_conv3d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv3d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_conv3d", [&] {
+    const auto in_channels_ = in_channels;
+    const auto out_channels_ = out_channels;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_conv3d(in_channels_, out_channels_, kernel_size_, options_));
+  });
+}
+
+dt_status dt_nn_conv_transpose1d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv_transpose1d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_conv_transpose1d", [&] {
+    const auto in_channels_ = in_channels;
+    const auto out_channels_ = out_channels;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_conv_transpose1d(in_channels_, out_channels_, kernel_size_, options_));
+  });
+}
+
+dt_status dt_nn_conv_transpose2d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv_transpose2d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_conv_transpose2d", [&] {
+    const auto in_channels_ = in_channels;
+    const auto out_channels_ = out_channels;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_conv_transpose2d(in_channels_, out_channels_, kernel_size_, options_));
+  });
+}
+
+dt_status dt_nn_conv_transpose3d(
+    int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_conv_transpose3d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_conv_transpose3d", [&] {
+    const auto in_channels_ = in_channels;
+    const auto out_channels_ = out_channels;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_conv_transpose3d(in_channels_, out_channels_, kernel_size_, options_));
   });
 }
 

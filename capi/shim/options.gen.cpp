@@ -15,9 +15,34 @@ dt_status dt_nn_linear_options_init(dt_nn_linear_options* options, int64_t struc
   return guard("nn_linear_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_conv1d_options_init(dt_nn_conv1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_conv1d_options initial = DT_NN_CONV1D_OPTIONS_INIT;
+  return guard("nn_conv1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_conv2d_options_init(dt_nn_conv2d_options* options, int64_t struct_size) noexcept {
   static const dt_nn_conv2d_options initial = DT_NN_CONV2D_OPTIONS_INIT;
   return guard("nn_conv2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_conv3d_options_init(dt_nn_conv3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_conv3d_options initial = DT_NN_CONV3D_OPTIONS_INIT;
+  return guard("nn_conv3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_conv_transpose1d_options_init(dt_nn_conv_transpose1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_conv_transpose1d_options initial = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT;
+  return guard("nn_conv_transpose1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_conv_transpose2d_options_init(dt_nn_conv_transpose2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_conv_transpose2d_options initial = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+  return guard("nn_conv_transpose2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_conv_transpose3d_options_init(dt_nn_conv_transpose3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_conv_transpose3d_options initial = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT;
+  return guard("nn_conv_transpose3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_max_pool2d_options_init(dt_nn_max_pool2d_options* options, int64_t struct_size) noexcept {

@@ -64,6 +64,41 @@ inline NnLinearOptions read(const dt_nn_linear_options* given, const char* name)
   return o;
 }
 
+static_assert(sizeof(dt_nn_conv1d_options) == 104);
+static_assert(offsetof(dt_nn_conv1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_conv1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_conv1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_conv1d_options, padding) == 24);
+static_assert(offsetof(dt_nn_conv1d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_conv1d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_conv1d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_conv1d_options, groups) == 56);
+static_assert(offsetof(dt_nn_conv1d_options, bias) == 64);
+static_assert(offsetof(dt_nn_conv1d_options, reserved1) == 68);
+static_assert(offsetof(dt_nn_conv1d_options, padding_mode) == 72);
+static_assert(offsetof(dt_nn_conv1d_options, device_type) == 80);
+static_assert(offsetof(dt_nn_conv1d_options, reserved2) == 84);
+static_assert(offsetof(dt_nn_conv1d_options, device_index) == 88);
+static_assert(offsetof(dt_nn_conv1d_options, dtype) == 96);
+static_assert(offsetof(dt_nn_conv1d_options, reserved3) == 100);
+inline NnConv1dOptions read(const dt_nn_conv1d_options* given, const char* name) {
+  dt_nn_conv1d_options c = DT_NN_CONV1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnConv1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  o.groups = c.groups;
+  o.bias = c.bias != 0;
+  if (c.padding_mode) o.padding_mode = c.padding_mode;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
 static_assert(sizeof(dt_nn_conv2d_options) == 104);
 static_assert(offsetof(dt_nn_conv2d_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_conv2d_options, stride) == 8);
@@ -93,6 +128,155 @@ inline NnConv2dOptions read(const dt_nn_conv2d_options* given, const char* name)
   if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
   o.groups = c.groups;
   o.bias = c.bias != 0;
+  if (c.padding_mode) o.padding_mode = c.padding_mode;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_conv3d_options) == 104);
+static_assert(offsetof(dt_nn_conv3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_conv3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_conv3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_conv3d_options, padding) == 24);
+static_assert(offsetof(dt_nn_conv3d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_conv3d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_conv3d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_conv3d_options, groups) == 56);
+static_assert(offsetof(dt_nn_conv3d_options, bias) == 64);
+static_assert(offsetof(dt_nn_conv3d_options, reserved1) == 68);
+static_assert(offsetof(dt_nn_conv3d_options, padding_mode) == 72);
+static_assert(offsetof(dt_nn_conv3d_options, device_type) == 80);
+static_assert(offsetof(dt_nn_conv3d_options, reserved2) == 84);
+static_assert(offsetof(dt_nn_conv3d_options, device_index) == 88);
+static_assert(offsetof(dt_nn_conv3d_options, dtype) == 96);
+static_assert(offsetof(dt_nn_conv3d_options, reserved3) == 100);
+inline NnConv3dOptions read(const dt_nn_conv3d_options* given, const char* name) {
+  dt_nn_conv3d_options c = DT_NN_CONV3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnConv3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  o.groups = c.groups;
+  o.bias = c.bias != 0;
+  if (c.padding_mode) o.padding_mode = c.padding_mode;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_conv_transpose1d_options) == 120);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, padding) == 24);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, output_padding) == 40);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, output_padding_n) == 48);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, groups) == 56);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, bias) == 64);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, reserved1) == 68);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, dilation) == 72);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, dilation_n) == 80);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, padding_mode) == 88);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, device_type) == 96);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, reserved2) == 100);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, device_index) == 104);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, dtype) == 112);
+static_assert(offsetof(dt_nn_conv_transpose1d_options, reserved3) == 116);
+inline NnConvTranspose1dOptions read(const dt_nn_conv_transpose1d_options* given, const char* name) {
+  dt_nn_conv_transpose1d_options c = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnConvTranspose1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.output_padding, c.output_padding_n)) o.output_padding = list(c.output_padding, c.output_padding_n, "output_padding").to_vector();
+  o.groups = c.groups;
+  o.bias = c.bias != 0;
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  if (c.padding_mode) o.padding_mode = c.padding_mode;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_conv_transpose2d_options) == 120);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, padding) == 24);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, output_padding) == 40);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, output_padding_n) == 48);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, groups) == 56);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, bias) == 64);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, reserved1) == 68);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, dilation) == 72);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, dilation_n) == 80);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, padding_mode) == 88);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, device_type) == 96);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, reserved2) == 100);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, device_index) == 104);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, dtype) == 112);
+static_assert(offsetof(dt_nn_conv_transpose2d_options, reserved3) == 116);
+inline NnConvTranspose2dOptions read(const dt_nn_conv_transpose2d_options* given, const char* name) {
+  dt_nn_conv_transpose2d_options c = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnConvTranspose2dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.output_padding, c.output_padding_n)) o.output_padding = list(c.output_padding, c.output_padding_n, "output_padding").to_vector();
+  o.groups = c.groups;
+  o.bias = c.bias != 0;
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  if (c.padding_mode) o.padding_mode = c.padding_mode;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_conv_transpose3d_options) == 120);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, padding) == 24);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, output_padding) == 40);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, output_padding_n) == 48);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, groups) == 56);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, bias) == 64);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, reserved1) == 68);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, dilation) == 72);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, dilation_n) == 80);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, padding_mode) == 88);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, device_type) == 96);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, reserved2) == 100);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, device_index) == 104);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, dtype) == 112);
+static_assert(offsetof(dt_nn_conv_transpose3d_options, reserved3) == 116);
+inline NnConvTranspose3dOptions read(const dt_nn_conv_transpose3d_options* given, const char* name) {
+  dt_nn_conv_transpose3d_options c = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnConvTranspose3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.output_padding, c.output_padding_n)) o.output_padding = list(c.output_padding, c.output_padding_n, "output_padding").to_vector();
+  o.groups = c.groups;
+  o.bias = c.bias != 0;
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
   if (c.padding_mode) o.padding_mode = c.padding_mode;
   o.device = optional_device(c.device_type, c.device_index, "device");
   if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");

@@ -51,6 +51,53 @@ class Linear final : public Module {
   double bound;
 };
 
+class Conv1d final : public Module {
+ public:
+  Conv1d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv1dOptions& options)
+      : Module("Conv1d"),
+        stride(options.stride),
+        padding(options.padding),
+        dilation(options.dilation),
+        groups(options.groups) {
+    const auto& bias = options.bias;
+    const auto& padding_mode = options.padding_mode;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
+    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    DT_CHECK(padding_mode == "zeros", kValueError, "padding_mode must be 'zeros'");
+    fan_in = (in_channels / groups) * kernel_size[0];
+    bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
+    register_parameter("weight", empty({out_channels, in_channels / groups, kernel_size[0]}, dtype, device));
+    register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return conv1d(input, weight, bias, stride, padding, dilation, groups);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    uniform_(weight, -bound, bound);
+    if (bias.defined()) uniform_(bias, -bound, bound);
+  }
+
+  std::vector<int64_t> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> dilation;
+  int64_t groups;
+  double fan_in;
+  double bound;
+};
+
 class Conv2d final : public Module {
  public:
   Conv2d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv2dOptions& options)
@@ -96,6 +143,206 @@ class Conv2d final : public Module {
   std::vector<int64_t> padding;
   std::vector<int64_t> dilation;
   int64_t groups;
+  double fan_in;
+  double bound;
+};
+
+class Conv3d final : public Module {
+ public:
+  Conv3d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv3dOptions& options)
+      : Module("Conv3d"),
+        kernel_size(expand_list(kernel_size, 3, "Conv3d", "kernel_size")),
+        stride(expand_list(options.stride, 3, "Conv3d", "stride")),
+        padding(expand_list(options.padding, 3, "Conv3d", "padding")),
+        dilation(expand_list(options.dilation, 3, "Conv3d", "dilation")),
+        groups(options.groups) {
+    const auto& bias = options.bias;
+    const auto& padding_mode = options.padding_mode;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
+    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    DT_CHECK(padding_mode == "zeros", kValueError, "padding_mode must be 'zeros'");
+    fan_in = (((in_channels / groups) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
+    bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
+    register_parameter("weight", empty({out_channels, in_channels / groups, this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
+    register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return conv3d(input, weight, bias, stride, padding, dilation, groups);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    uniform_(weight, -bound, bound);
+    if (bias.defined()) uniform_(bias, -bound, bound);
+  }
+
+  std::vector<int64_t> kernel_size;
+  std::vector<int64_t> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> dilation;
+  int64_t groups;
+  double fan_in;
+  double bound;
+};
+
+class ConvTranspose1d final : public Module {
+ public:
+  ConvTranspose1d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose1dOptions& options)
+      : Module("ConvTranspose1d"),
+        stride(options.stride),
+        padding(options.padding),
+        output_padding(options.output_padding),
+        groups(options.groups),
+        dilation(options.dilation) {
+    const auto& bias = options.bias;
+    const auto& padding_mode = options.padding_mode;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose1d");
+    DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
+    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = (out_channels / groups) * kernel_size[0];
+    bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
+    register_parameter("weight", empty({in_channels, out_channels / groups, kernel_size[0]}, dtype, device));
+    register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    uniform_(weight, -bound, bound);
+    if (bias.defined()) uniform_(bias, -bound, bound);
+  }
+
+  std::vector<int64_t> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> output_padding;
+  int64_t groups;
+  std::vector<int64_t> dilation;
+  double fan_in;
+  double bound;
+};
+
+class ConvTranspose2d final : public Module {
+ public:
+  ConvTranspose2d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose2dOptions& options)
+      : Module("ConvTranspose2d"),
+        kernel_size(expand_list(kernel_size, 2, "ConvTranspose2d", "kernel_size")),
+        stride(expand_list(options.stride, 2, "ConvTranspose2d", "stride")),
+        padding(expand_list(options.padding, 2, "ConvTranspose2d", "padding")),
+        output_padding(expand_list(options.output_padding, 2, "ConvTranspose2d", "output_padding")),
+        groups(options.groups),
+        dilation(expand_list(options.dilation, 2, "ConvTranspose2d", "dilation")) {
+    const auto& bias = options.bias;
+    const auto& padding_mode = options.padding_mode;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose2d");
+    DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
+    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = ((out_channels / groups) * this->kernel_size[0]) * this->kernel_size[1];
+    bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
+    register_parameter("weight", empty({in_channels, out_channels / groups, this->kernel_size[0], this->kernel_size[1]}, dtype, device));
+    register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    uniform_(weight, -bound, bound);
+    if (bias.defined()) uniform_(bias, -bound, bound);
+  }
+
+  std::vector<int64_t> kernel_size;
+  std::vector<int64_t> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> output_padding;
+  int64_t groups;
+  std::vector<int64_t> dilation;
+  double fan_in;
+  double bound;
+};
+
+class ConvTranspose3d final : public Module {
+ public:
+  ConvTranspose3d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose3dOptions& options)
+      : Module("ConvTranspose3d"),
+        kernel_size(expand_list(kernel_size, 3, "ConvTranspose3d", "kernel_size")),
+        stride(expand_list(options.stride, 3, "ConvTranspose3d", "stride")),
+        padding(expand_list(options.padding, 3, "ConvTranspose3d", "padding")),
+        output_padding(expand_list(options.output_padding, 3, "ConvTranspose3d", "output_padding")),
+        groups(options.groups),
+        dilation(expand_list(options.dilation, 3, "ConvTranspose3d", "dilation")) {
+    const auto& bias = options.bias;
+    const auto& padding_mode = options.padding_mode;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK(padding_mode == "zeros", kValueError, "Only \"zeros\" padding mode is supported for ConvTranspose3d");
+    DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
+    DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
+    DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
+    fan_in = (((out_channels / groups) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
+    bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
+    register_parameter("weight", empty({in_channels, out_channels / groups, this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
+    register_parameter("bias", bias ? empty({out_channels}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    uniform_(weight, -bound, bound);
+    if (bias.defined()) uniform_(bias, -bound, bound);
+  }
+
+  std::vector<int64_t> kernel_size;
+  std::vector<int64_t> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> output_padding;
+  int64_t groups;
+  std::vector<int64_t> dilation;
   double fan_in;
   double bound;
 };
@@ -945,8 +1192,28 @@ Ref<Module> nn_linear(int64_t in_features, int64_t out_features, const NnLinearO
   return Ref<Module>::adopt(new Linear(in_features, out_features, options));
 }
 
+Ref<Module> nn_conv1d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv1dOptions& options) {
+  return Ref<Module>::adopt(new Conv1d(in_channels, out_channels, kernel_size, options));
+}
+
 Ref<Module> nn_conv2d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv2dOptions& options) {
   return Ref<Module>::adopt(new Conv2d(in_channels, out_channels, kernel_size, options));
+}
+
+Ref<Module> nn_conv3d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv3dOptions& options) {
+  return Ref<Module>::adopt(new Conv3d(in_channels, out_channels, kernel_size, options));
+}
+
+Ref<Module> nn_conv_transpose1d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose1dOptions& options) {
+  return Ref<Module>::adopt(new ConvTranspose1d(in_channels, out_channels, kernel_size, options));
+}
+
+Ref<Module> nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose2dOptions& options) {
+  return Ref<Module>::adopt(new ConvTranspose2d(in_channels, out_channels, kernel_size, options));
+}
+
+Ref<Module> nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose3dOptions& options) {
+  return Ref<Module>::adopt(new ConvTranspose3d(in_channels, out_channels, kernel_size, options));
 }
 
 Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options) {

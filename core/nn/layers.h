@@ -11,9 +11,29 @@ namespace dt {
 // input @ weight.T + bias over the last dimension.
 Ref<Module> nn_linear(int64_t in_features, int64_t out_features, const NnLinearOptions& options);
 
+// 1-d convolution of [batch, in_channels, length], or without the batch; functional.conv1d has the
+// formulas.
+Ref<Module> nn_conv1d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv1dOptions& options);
+
 // 2-d convolution of [batch, in_channels, height, width], or without the batch; functional.conv2d
 // has the formulas.
 Ref<Module> nn_conv2d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv2dOptions& options);
+
+// 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
+// functional.conv3d has the formulas.
+Ref<Module> nn_conv3d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConv3dOptions& options);
+
+// The transpose of 1-d convolution, of [batch, in_channels, length], or without the batch;
+// functional.conv_transpose1d has the formulas.
+Ref<Module> nn_conv_transpose1d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose1dOptions& options);
+
+// The transpose of 2-d convolution, of [batch, in_channels, height, width], or without the batch;
+// functional.conv_transpose2d has the formulas.
+Ref<Module> nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose2dOptions& options);
+
+// The transpose of 3-d convolution, of [batch, in_channels, depth, height, width], or without the
+// batch; functional.conv_transpose3d has the formulas.
+Ref<Module> nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose3dOptions& options);
 
 // Maximum of each window of [batch, channels, height, width], or without the batch;
 // functional.max_pool2d has the output size.

@@ -28,43 +28,6 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {}
 Tensor linear_activation(
     const Tensor& input, const Tensor& weight, const Tensor& bias, Activation activation);
 
-// 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
-// height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
-// stride + 1, rounded down. Channels-last in gives channels-last out.
-Tensor conv2d(
-    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntList stride = {1, 1},
-    IntList padding = {0, 0}, IntList dilation = {1, 1}, int64_t groups = 1);
-
-// conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
-Tensor conv2d_padding(
-    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, IntList stride = {1, 1},
-    const std::string& padding = "valid", IntList dilation = {1, 1}, int64_t groups = 1);
-
-// Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
-Tensor interpolate(
-    const Tensor& input, std::optional<IntList> size = {},
-    std::optional<Span<const double>> scale_factor = {},
-    Interpolation mode = Interpolation::kNearest);
-
-// Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
-// 1) / stride + 1, rounded down, or up in ceil_mode.
-Tensor max_pool2d(
-    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
-    IntList padding = {0, 0}, IntList dilation = {1, 1}, bool ceil_mode = false);
-
-// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
-// may.
-std::tuple<Tensor, Tensor> max_pool2d_with_indices(
-    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
-    IntList padding = {0, 0}, IntList dilation = {1, 1}, bool ceil_mode = false);
-
-// Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
-// down, or up in ceil_mode.
-Tensor avg_pool2d(
-    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
-    IntList padding = {0, 0}, bool ceil_mode = false, bool count_include_pad = true,
-    std::optional<int64_t> divisor_override = {});
-
 // (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
 // training, mean and var are those of the batch, var without correction; what is added to
 // running_var is corrected.

@@ -2,6 +2,7 @@
 // Every op of the library as a C++ function, for who needs many kinds of them.
 #pragma once
 
+#include "core/ops/conv.gen.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/linalg.gen.h"
@@ -11,6 +12,8 @@
 #include "core/ops/pointwise_activation.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/pointwise_math.gen.h"
+#include "core/ops/pool.gen.h"
 #include "core/ops/random.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
+#include "core/ops/vision.gen.h"

@@ -38,6 +38,26 @@ struct NnLinearOptions {
   DType dtype = DType::kDefault;
 };
 
+// Named arguments of dt_nn_conv1d.
+struct NnConv1dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
 // Named arguments of dt_nn_conv2d.
 struct NnConv2dOptions {
   // Step of the window: height, width.
@@ -50,6 +70,92 @@ struct NnConv2dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_conv3d.
+struct NnConv3dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1, 1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1, 1};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_conv_transpose1d.
+struct NnConvTranspose1dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1};
+  // What is left out of the output at both ends.
+  std::vector<int64_t> padding = {0};
+  // What the output is larger at one end.
+  std::vector<int64_t> output_padding = {0};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1};
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_conv_transpose2d.
+struct NnConvTranspose2dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1};
+  // What is left out of the output at both ends.
+  std::vector<int64_t> padding = {0, 0};
+  // What the output is larger at one end.
+  std::vector<int64_t> output_padding = {0, 0};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_conv_transpose3d.
+struct NnConvTranspose3dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1, 1};
+  // What is left out of the output at both ends.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // What the output is larger at one end.
+  std::vector<int64_t> output_padding = {0, 0, 0};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1, 1};
   // Must be zeros.
   std::string padding_mode = "zeros";
   // Where its tensors are made.

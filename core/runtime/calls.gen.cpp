@@ -3,6 +3,7 @@
 // clang-format off
 #include "core/base/error.h"
 #include "core/runtime/backend.h"
+#include "core/runtime/calls/conv.gen.h"
 #include "core/runtime/calls/creation.gen.h"
 #include "core/runtime/calls/indexing.gen.h"
 #include "core/runtime/calls/linalg.gen.h"
@@ -10,6 +11,7 @@
 #include "core/runtime/calls/nn.gen.h"
 #include "core/runtime/calls/optim.gen.h"
 #include "core/runtime/calls/optimizers.gen.h"
+#include "core/runtime/calls/pool.gen.h"
 #include "core/runtime/calls/random.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
 #include "core/runtime/pointwise_ops.h"
@@ -17,41 +19,41 @@
 namespace dt {
 namespace op {
 
-const Op<ArangeCall> arange{kPointwiseOps + 0};
-const Op<LinspaceCall> linspace{kPointwiseOps + 1};
-const Op<CopyCall> copy{kPointwiseOps + 2};
-const Op<IndexCall> index{kPointwiseOps + 3};
-const Op<IndexPutCall> index_put{kPointwiseOps + 4};
-const Op<IndexSelectCall> index_select{kPointwiseOps + 5};
-const Op<IndexSumCall> index_sum{kPointwiseOps + 6};
-const Op<IndexAddCall> index_add{kPointwiseOps + 7};
-const Op<GatherCall> gather{kPointwiseOps + 8};
-const Op<ScatterCall> scatter{kPointwiseOps + 9};
-const Op<NonzeroCountCall> nonzero_count{kPointwiseOps + 10};
-const Op<NonzeroCall> nonzero{kPointwiseOps + 11};
-const Op<TriangleCall> triangle{kPointwiseOps + 12};
-const Op<MatmulCall> matmul{kPointwiseOps + 13};
-const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 14};
-const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 15};
-const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 16};
-const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 17};
-const Op<Conv2dCall> conv2d{kPointwiseOps + 18};
-const Op<Conv2dBackwardInputCall> conv2d_backward_input{kPointwiseOps + 19};
-const Op<Conv2dBackwardWeightCall> conv2d_backward_weight{kPointwiseOps + 20};
-const Op<MaxPool2dCall> max_pool2d{kPointwiseOps + 21};
-const Op<MaxPool2dBackwardCall> max_pool2d_backward{kPointwiseOps + 22};
-const Op<AvgPool2dCall> avg_pool2d{kPointwiseOps + 23};
-const Op<AvgPool2dBackwardCall> avg_pool2d_backward{kPointwiseOps + 24};
-const Op<BatchNormCall> batch_norm{kPointwiseOps + 25};
-const Op<BatchNormBackwardCall> batch_norm_backward{kPointwiseOps + 26};
-const Op<LayerNormCall> layer_norm{kPointwiseOps + 27};
-const Op<LayerNormBackwardCall> layer_norm_backward{kPointwiseOps + 28};
-const Op<SoftmaxCall> softmax{kPointwiseOps + 29};
-const Op<SoftmaxBackwardCall> softmax_backward{kPointwiseOps + 30};
-const Op<SoftmaxCall> log_softmax{kPointwiseOps + 31};
-const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 32};
-const Op<DropoutCall> dropout{kPointwiseOps + 33};
-const Op<ScaleByCall> scale_by{kPointwiseOps + 34};
+const Op<Conv2dCall> conv2d{kPointwiseOps + 0};
+const Op<Conv2dBackwardInputCall> conv2d_backward_input{kPointwiseOps + 1};
+const Op<Conv2dBackwardWeightCall> conv2d_backward_weight{kPointwiseOps + 2};
+const Op<ArangeCall> arange{kPointwiseOps + 3};
+const Op<LinspaceCall> linspace{kPointwiseOps + 4};
+const Op<CopyCall> copy{kPointwiseOps + 5};
+const Op<IndexCall> index{kPointwiseOps + 6};
+const Op<IndexPutCall> index_put{kPointwiseOps + 7};
+const Op<IndexSelectCall> index_select{kPointwiseOps + 8};
+const Op<IndexSumCall> index_sum{kPointwiseOps + 9};
+const Op<IndexAddCall> index_add{kPointwiseOps + 10};
+const Op<GatherCall> gather{kPointwiseOps + 11};
+const Op<ScatterCall> scatter{kPointwiseOps + 12};
+const Op<NonzeroCountCall> nonzero_count{kPointwiseOps + 13};
+const Op<NonzeroCall> nonzero{kPointwiseOps + 14};
+const Op<TriangleCall> triangle{kPointwiseOps + 15};
+const Op<MatmulCall> matmul{kPointwiseOps + 16};
+const Op<SquaredErrorSumCall> squared_error_sum{kPointwiseOps + 17};
+const Op<CrossEntropyCall> cross_entropy{kPointwiseOps + 18};
+const Op<CrossEntropyBackwardCall> cross_entropy_backward{kPointwiseOps + 19};
+const Op<LinearBackwardCall> linear_backward{kPointwiseOps + 20};
+const Op<BatchNormCall> batch_norm{kPointwiseOps + 21};
+const Op<BatchNormBackwardCall> batch_norm_backward{kPointwiseOps + 22};
+const Op<LayerNormCall> layer_norm{kPointwiseOps + 23};
+const Op<LayerNormBackwardCall> layer_norm_backward{kPointwiseOps + 24};
+const Op<SoftmaxCall> softmax{kPointwiseOps + 25};
+const Op<SoftmaxBackwardCall> softmax_backward{kPointwiseOps + 26};
+const Op<SoftmaxCall> log_softmax{kPointwiseOps + 27};
+const Op<SoftmaxBackwardCall> log_softmax_backward{kPointwiseOps + 28};
+const Op<DropoutCall> dropout{kPointwiseOps + 29};
+const Op<ScaleByCall> scale_by{kPointwiseOps + 30};
+const Op<MaxPool2dCall> max_pool2d{kPointwiseOps + 31};
+const Op<MaxPool2dBackwardCall> max_pool2d_backward{kPointwiseOps + 32};
+const Op<AvgPool2dCall> avg_pool2d{kPointwiseOps + 33};
+const Op<AvgPool2dBackwardCall> avg_pool2d_backward{kPointwiseOps + 34};
 const Op<UniformCall> uniform{kPointwiseOps + 35};
 const Op<NormalCall> normal{kPointwiseOps + 36};
 const Op<RandintCall> randint{kPointwiseOps + 37};
@@ -107,6 +109,9 @@ std::string index_error(int op, const dt_call& call, const dt_fault& fault) {
 
 bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op < kPointwiseOps) return true;
+  if (op == op::conv2d.number) return device.type == DeviceType::kCuda;
+  if (op == op::conv2d_backward_input.number) return device.type == DeviceType::kCuda;
+  if (op == op::conv2d_backward_weight.number) return device.type == DeviceType::kCuda;
   if (op == op::arange.number) return true;
   if (op == op::copy.number) return true;
   if (op == op::index.number) return true;
@@ -118,9 +123,6 @@ bool takes_narrow_floats(int op, [[maybe_unused]] Device device) {
   if (op == op::nonzero.number) return true;
   if (op == op::triangle.number) return true;
   if (op == op::matmul.number) return true;
-  if (op == op::conv2d.number) return device.type == DeviceType::kCuda;
-  if (op == op::conv2d_backward_input.number) return device.type == DeviceType::kCuda;
-  if (op == op::conv2d_backward_weight.number) return device.type == DeviceType::kCuda;
   if (op == op::layer_norm.number) return device.type == DeviceType::kCuda;
   if (op == op::layer_norm_backward.number) return device.type == DeviceType::kCuda;
   if (op == op::softmax.number) return device.type == DeviceType::kCuda;

@@ -62,161 +62,6 @@ struct LinearBackward : Call {
         activation(static_cast<int32_t>(call->ints[0])) {}
 };
 
-// Cross-correlation as torch.nn.functional.conv2d. weight is [O, C/groups, R, S]; y [N,O,P,Q] is
-// contiguous or channels-last.
-struct Conv2d : Call {
-  const dt_view& y;
-  const dt_view& x;
-  const dt_view& weight;
-  const dt_view* bias;
-  int64_t stride[2];
-  int64_t padding[2];
-  int64_t dilation[2];
-  int64_t groups;
-
-  explicit Conv2d(const dt_call* call)
-      : Call(call),
-        y(call->out[0]),
-        x(call->in[0]),
-        weight(call->in[1]),
-        bias(present(call->in[2])),
-        stride{call->ints[0], call->ints[1]},
-        padding{call->ints[2], call->ints[3]},
-        dilation{call->ints[4], call->ints[5]},
-        groups(call->ints[6]) {}
-};
-
-// Gradient of conv2d with respect to x: g [N,O,P,Q] to gx [N,C,H,W].
-struct Conv2dBackwardInput : Call {
-  const dt_view& gx;
-  const dt_view& g;
-  const dt_view& weight;
-  int64_t stride[2];
-  int64_t padding[2];
-  int64_t dilation[2];
-  int64_t groups;
-
-  explicit Conv2dBackwardInput(const dt_call* call)
-      : Call(call),
-        gx(call->out[0]),
-        g(call->in[0]),
-        weight(call->in[1]),
-        stride{call->ints[0], call->ints[1]},
-        padding{call->ints[2], call->ints[3]},
-        dilation{call->ints[4], call->ints[5]},
-        groups(call->ints[6]) {}
-};
-
-// Gradient of conv2d with respect to weight, and to bias (the sum of g over N, P, Q) if wanted.
-struct Conv2dBackwardWeight : Call {
-  const dt_view& gweight;
-  const dt_view* gbias;
-  const dt_view& g;
-  const dt_view& x;
-  int64_t stride[2];
-  int64_t padding[2];
-  int64_t dilation[2];
-  int64_t groups;
-
-  explicit Conv2dBackwardWeight(const dt_call* call)
-      : Call(call),
-        gweight(call->out[0]),
-        gbias(present(call->out[1])),
-        g(call->in[0]),
-        x(call->in[1]),
-        stride{call->ints[0], call->ints[1]},
-        padding{call->ints[2], call->ints[3]},
-        dilation{call->ints[4], call->ints[5]},
-        groups(call->ints[6]) {}
-};
-
-// Maximum of each window; padding never wins, NaN does. indices (int64) = h * W + w in x's plane,
-// the first of equals; -1 of a window that holds padding alone.
-struct MaxPool2d : Call {
-  const dt_view& y;
-  const dt_view& indices;
-  const dt_view& x;
-  int64_t kernel_size[2];
-  int64_t stride[2];
-  int64_t padding[2];
-  int64_t dilation[2];
-
-  explicit MaxPool2d(const dt_call* call)
-      : Call(call),
-        y(call->out[0]),
-        indices(call->out[1]),
-        x(call->in[0]),
-        kernel_size{call->ints[0], call->ints[1]},
-        stride{call->ints[2], call->ints[3]},
-        padding{call->ints[4], call->ints[5]},
-        dilation{call->ints[6], call->ints[7]} {}
-};
-
-// gx[n, c, indices[n, c, p, q]] += g[n, c, p, q] in row-major order, except where the index is -1;
-// gx zero elsewhere. The windows are those of max_pool2d: they say which outputs may have chosen an
-// element.
-struct MaxPool2dBackward : Call {
-  const dt_view& gx;
-  const dt_view& g;
-  const dt_view& indices;
-  int64_t kernel_size[2];
-  int64_t stride[2];
-  int64_t padding[2];
-  int64_t dilation[2];
-
-  explicit MaxPool2dBackward(const dt_call* call)
-      : Call(call),
-        gx(call->out[0]),
-        g(call->in[0]),
-        indices(call->in[1]),
-        kernel_size{call->ints[0], call->ints[1]},
-        stride{call->ints[2], call->ints[3]},
-        padding{call->ints[4], call->ints[5]},
-        dilation{call->ints[6], call->ints[7]} {}
-};
-
-// Mean of each window; divisor_override 0 means none.
-struct AvgPool2d : Call {
-  const dt_view& y;
-  const dt_view& x;
-  int64_t kernel_size[2];
-  int64_t stride[2];
-  int64_t padding[2];
-  bool count_include_pad;
-  int64_t divisor_override;
-
-  explicit AvgPool2d(const dt_call* call)
-      : Call(call),
-        y(call->out[0]),
-        x(call->in[0]),
-        kernel_size{call->ints[0], call->ints[1]},
-        stride{call->ints[2], call->ints[3]},
-        padding{call->ints[4], call->ints[5]},
-        count_include_pad(call->ints[6] != 0),
-        divisor_override(call->ints[7]) {}
-};
-
-// Gradient of avg_pool2d.
-struct AvgPool2dBackward : Call {
-  const dt_view& gx;
-  const dt_view& g;
-  int64_t kernel_size[2];
-  int64_t stride[2];
-  int64_t padding[2];
-  bool count_include_pad;
-  int64_t divisor_override;
-
-  explicit AvgPool2dBackward(const dt_call* call)
-      : Call(call),
-        gx(call->out[0]),
-        g(call->in[0]),
-        kernel_size{call->ints[0], call->ints[1]},
-        stride{call->ints[2], call->ints[3]},
-        padding{call->ints[4], call->ints[5]},
-        count_include_pad(call->ints[6] != 0),
-        divisor_override(call->ints[7]) {}
-};
-
 // x [N,C,L] in any strides, normalised per channel: with batch statistics (biased variance) when
 // training, else with the running ones. mean, rstd [C] are what was used. Running statistics are
 // not written.
@@ -339,16 +184,6 @@ struct Dropout : Call {
 namespace dt::cpu::kernels {
 
 int32_t linear_backward(const dt_stream* stream, const calls::LinearBackward& call);
-int32_t conv2d(const dt_stream* stream, const calls::Conv2d& call);
-int64_t conv2d_workspace(const dt_stream* stream, const calls::Conv2d& call);
-int32_t conv2d_backward_input(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
-int64_t conv2d_backward_input_workspace(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
-int32_t conv2d_backward_weight(const dt_stream* stream, const calls::Conv2dBackwardWeight& call);
-int64_t conv2d_backward_weight_workspace(const dt_stream* stream, const calls::Conv2dBackwardWeight& call);
-int32_t max_pool2d(const dt_stream* stream, const calls::MaxPool2d& call);
-int32_t max_pool2d_backward(const dt_stream* stream, const calls::MaxPool2dBackward& call);
-int32_t avg_pool2d(const dt_stream* stream, const calls::AvgPool2d& call);
-int32_t avg_pool2d_backward(const dt_stream* stream, const calls::AvgPool2dBackward& call);
 int32_t batch_norm(const dt_stream* stream, const calls::BatchNorm& call);
 int64_t batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call);
 int32_t batch_norm_backward(const dt_stream* stream, const calls::BatchNormBackward& call);
@@ -369,16 +204,6 @@ int32_t dropout(const dt_stream* stream, const calls::Dropout& call);
 namespace dt::cuda::kernels {
 
 int32_t linear_backward(const dt_stream* stream, const calls::LinearBackward& call);
-int32_t conv2d(const dt_stream* stream, const calls::Conv2d& call);
-int64_t conv2d_workspace(const dt_stream* stream, const calls::Conv2d& call);
-int32_t conv2d_backward_input(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
-int64_t conv2d_backward_input_workspace(const dt_stream* stream, const calls::Conv2dBackwardInput& call);
-int32_t conv2d_backward_weight(const dt_stream* stream, const calls::Conv2dBackwardWeight& call);
-int64_t conv2d_backward_weight_workspace(const dt_stream* stream, const calls::Conv2dBackwardWeight& call);
-int32_t max_pool2d(const dt_stream* stream, const calls::MaxPool2d& call);
-int32_t max_pool2d_backward(const dt_stream* stream, const calls::MaxPool2dBackward& call);
-int32_t avg_pool2d(const dt_stream* stream, const calls::AvgPool2d& call);
-int32_t avg_pool2d_backward(const dt_stream* stream, const calls::AvgPool2dBackward& call);
 int32_t batch_norm(const dt_stream* stream, const calls::BatchNorm& call);
 int64_t batch_norm_workspace(const dt_stream* stream, const calls::BatchNorm& call);
 int32_t batch_norm_backward(const dt_stream* stream, const calls::BatchNormBackward& call);

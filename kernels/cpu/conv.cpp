@@ -1,5 +1,5 @@
 // conv2d and its gradients.
-#include "kernels/calls/nn.gen.h"
+#include "kernels/calls/conv.gen.h"
 #include "kernels/cpu/conv_depthwise.h"
 #include "kernels/cpu/conv_pointwise.h"
 

@@ -1,7 +1,7 @@
 // Maximum pooling and its gradient.
 #pragma once
 
-#include "kernels/calls/nn.gen.h"
+#include "kernels/calls/pool.gen.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/pool_window.h"
 

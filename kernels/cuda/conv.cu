@@ -1,7 +1,7 @@
 // conv2d and its gradients: who computes what.
 #include "kernels/cuda/conv.h"
 
-#include "kernels/calls/nn.gen.h"
+#include "kernels/calls/conv.gen.h"
 #include "kernels/cuda/cudnn.h"
 #include "kernels/cuda/launch.cuh"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "kernels/calls/nn.gen.h"
+#include "kernels/calls/pool.gen.h"
 #include "kernels/cuda/pool_window.cuh"
 #include "kernels/cuda/types.cuh"
 

@@ -12,6 +12,31 @@ static void test_nn_linear(void) {
   EXPECT(TYPE_ERROR, "nn_linear", dt_nn_linear(1, 1, NULL, NULL));
 }
 
+static void test_nn_conv1d(void) {
+  EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, (const dt_nn_conv1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, (const dt_nn_conv1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv1d_options options = DT_NN_CONV1D_OPTIONS_INIT; options.reserved3 = 1; EXPECT(VALUE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_conv1d", dt_nn_conv1d(1, 1, good.i64s, 1, NULL, NULL));
+}
+
 static void test_nn_conv2d(void) {
   EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
@@ -35,6 +60,115 @@ static void test_nn_conv2d(void) {
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_conv2d_options options = DT_NN_CONV2D_OPTIONS_INIT; options.reserved3 = 1; EXPECT(VALUE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_conv2d", dt_nn_conv2d(1, 1, good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_conv3d(void) {
+  EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, (const dt_nn_conv3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, (const dt_nn_conv3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv3d_options options = DT_NN_CONV3D_OPTIONS_INIT; options.reserved3 = 1; EXPECT(VALUE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_conv3d", dt_nn_conv3d(1, 1, good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_conv_transpose1d(void) {
+  EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, (const dt_nn_conv_transpose1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, (const dt_nn_conv_transpose1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.output_padding = NULL; options.output_padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.output_padding = NULL; options.output_padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.output_padding = good.i64s; options.output_padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose1d_options options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT; options.reserved3 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_conv_transpose1d", dt_nn_conv_transpose1d(1, 1, good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_conv_transpose2d(void) {
+  EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, (const dt_nn_conv_transpose2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, (const dt_nn_conv_transpose2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.output_padding = NULL; options.output_padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.output_padding = NULL; options.output_padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.output_padding = good.i64s; options.output_padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose2d_options options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT; options.reserved3 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_conv_transpose2d", dt_nn_conv_transpose2d(1, 1, good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_conv_transpose3d(void) {
+  EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, (const dt_nn_conv_transpose3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, (const dt_nn_conv_transpose3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.output_padding = NULL; options.output_padding_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.output_padding = NULL; options.output_padding_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.output_padding = good.i64s; options.output_padding_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_conv_transpose3d_options options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT; options.reserved3 = 1; EXPECT(VALUE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_max_pool2d(void) {
@@ -389,7 +523,12 @@ static void test_nn_bce_with_logits_loss(void) {
 int main(void) {
   misuse_begin();
   test_nn_linear();
+  test_nn_conv1d();
   test_nn_conv2d();
+  test_nn_conv3d();
+  test_nn_conv_transpose1d();
+  test_nn_conv_transpose2d();
+  test_nn_conv_transpose3d();
   test_nn_max_pool2d();
   test_nn_avg_pool2d();
   test_nn_upsample();

@@ -210,6 +210,51 @@ static inline dt_module *T_do_nn_linear(
   T_OPTIONS_(nn_linear, \
     T_do_nn_linear(in_features, out_features, &T_nn_linear_o), __VA_ARGS__)
 
+/** T_nn_conv1d(in_channels: i64, out_channels: i64, kernel_size: i64[1], .stride: i64[1] = [1],
+ *     .padding: i64[1] = [0], .dilation: i64[1] = [1], .groups: i64 = 1, .bias: bool = true,
+ *     .padding_mode: str = zeros, .device: device? = absent, .dtype: dtype? = absent)
+ * 1-d convolution of [batch, in_channels, length], or without the batch; functional.conv1d has
+ * the formulas. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int64_t groups;
+  int bias;
+  const char *padding_mode;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_conv1d_options;
+static inline T_nn_conv1d_options T_nn_conv1d_defaults(void) {
+  T_nn_conv1d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 1, 1, "zeros", {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_conv1d(
+    int64_t in_channels, int64_t out_channels, T_Dims kernel_size,
+    const T_nn_conv1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_conv1d_options c_options = DT_NN_CONV1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.padding = options->padding.p;
+  c_options.padding_n = options->padding.n;
+  c_options.dilation = options->dilation.p;
+  c_options.dilation_n = options->dilation.n;
+  c_options.groups = options->groups;
+  c_options.bias = options->bias;
+  c_options.padding_mode = options->padding_mode;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_conv1d(in_channels, out_channels, kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_conv1d(...) T_nn_conv1d_with_(__VA_ARGS__, )
+#define T_nn_conv1d_with_(in_channels, out_channels, kernel_size, ...) \
+  T_OPTIONS_(nn_conv1d, \
+    T_do_nn_conv1d(in_channels, out_channels, kernel_size, &T_nn_conv1d_o), __VA_ARGS__)
+
 /** T_nn_conv2d(in_channels: i64, out_channels: i64, kernel_size: i64[2], .stride: i64[2] = [1, 1],
  *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .groups: i64 = 1, .bias: bool = true,
  *     .padding_mode: str = zeros, .device: device? = absent, .dtype: dtype? = absent)
@@ -263,6 +308,233 @@ static inline dt_module *T_do_nn_conv2d(
 #define T_nn_conv2d_with_(in_channels, out_channels, kernel_size, ...) \
   T_OPTIONS_(nn_conv2d, \
     T_do_nn_conv2d(in_channels, out_channels, kernel_size, &T_nn_conv2d_o), __VA_ARGS__)
+
+/** T_nn_conv3d(in_channels: i64, out_channels: i64, kernel_size: i64[3], .stride: i64[3] = [1, 1,
+ *     1], .padding: i64[3] = [0, 0, 0], .dilation: i64[3] = [1, 1, 1], .groups: i64 = 1, .bias:
+ *     bool = true, .padding_mode: str = zeros, .device: device? = absent, .dtype: dtype? = absent)
+ * 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
+ * functional.conv3d has the formulas. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int64_t groups;
+  int bias;
+  const char *padding_mode;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_conv3d_options;
+static inline T_nn_conv3d_options T_nn_conv3d_defaults(void) {
+  T_nn_conv3d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 1, 1, "zeros", {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_conv3d(
+    int64_t in_channels, int64_t out_channels, T_Dims kernel_size,
+    const T_nn_conv3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_conv3d_options c_options = DT_NN_CONV3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.dilation = dilation_all.p;
+  c_options.dilation_n = dilation_all.n;
+  c_options.groups = options->groups;
+  c_options.bias = options->bias;
+  c_options.padding_mode = options->padding_mode;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_conv3d(
+    in_channels, out_channels, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_conv3d(...) T_nn_conv3d_with_(__VA_ARGS__, )
+#define T_nn_conv3d_with_(in_channels, out_channels, kernel_size, ...) \
+  T_OPTIONS_(nn_conv3d, \
+    T_do_nn_conv3d(in_channels, out_channels, kernel_size, &T_nn_conv3d_o), __VA_ARGS__)
+
+/** T_nn_conv_transpose1d(in_channels: i64, out_channels: i64, kernel_size: i64[1], .stride: i64[1]
+ *     = [1], .padding: i64[1] = [0], .output_padding: i64[1] = [0], .groups: i64 = 1, .bias: bool
+ *     = true, .dilation: i64[1] = [1], .padding_mode: str = zeros, .device: device? = absent,
+ *     .dtype: dtype? = absent)
+ * The transpose of 1-d convolution, of [batch, in_channels, length], or without the batch;
+ * functional.conv_transpose1d has the formulas. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_padding;
+  int64_t groups;
+  int bias;
+  T_Dims dilation;
+  const char *padding_mode;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_conv_transpose1d_options;
+static inline T_nn_conv_transpose1d_options T_nn_conv_transpose1d_defaults(void) {
+  T_nn_conv_transpose1d_options options = {
+    {NULL, 0}, {NULL, 0}, {NULL, 0}, 1, 1, {NULL, 0}, "zeros", {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_conv_transpose1d(
+    int64_t in_channels, int64_t out_channels, T_Dims kernel_size,
+    const T_nn_conv_transpose1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_conv_transpose1d_options c_options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.padding = options->padding.p;
+  c_options.padding_n = options->padding.n;
+  c_options.output_padding = options->output_padding.p;
+  c_options.output_padding_n = options->output_padding.n;
+  c_options.groups = options->groups;
+  c_options.bias = options->bias;
+  c_options.dilation = options->dilation.p;
+  c_options.dilation_n = options->dilation.n;
+  c_options.padding_mode = options->padding_mode;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_conv_transpose1d(
+    in_channels, out_channels, kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_conv_transpose1d(...) T_nn_conv_transpose1d_with_(__VA_ARGS__, )
+#define T_nn_conv_transpose1d_with_(in_channels, out_channels, kernel_size, ...) \
+  T_OPTIONS_(nn_conv_transpose1d, \
+    T_do_nn_conv_transpose1d(in_channels, out_channels, kernel_size, &T_nn_conv_transpose1d_o), __VA_ARGS__)
+
+/** T_nn_conv_transpose2d(in_channels: i64, out_channels: i64, kernel_size: i64[2], .stride: i64[2]
+ *     = [1, 1], .padding: i64[2] = [0, 0], .output_padding: i64[2] = [0, 0], .groups: i64 = 1,
+ *     .bias: bool = true, .dilation: i64[2] = [1, 1], .padding_mode: str = zeros, .device: device?
+ *     = absent, .dtype: dtype? = absent)
+ * The transpose of 2-d convolution, of [batch, in_channels, height, width], or without the
+ * batch; functional.conv_transpose2d has the formulas. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_padding;
+  int64_t groups;
+  int bias;
+  T_Dims dilation;
+  const char *padding_mode;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_conv_transpose2d_options;
+static inline T_nn_conv_transpose2d_options T_nn_conv_transpose2d_defaults(void) {
+  T_nn_conv_transpose2d_options options = {
+    {NULL, 0}, {NULL, 0}, {NULL, 0}, 1, 1, {NULL, 0}, "zeros", {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_conv_transpose2d(
+    int64_t in_channels, int64_t out_channels, T_Dims kernel_size,
+    const T_nn_conv_transpose2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_conv_transpose2d_options c_options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t output_padding_room[2];
+  const T_Dims output_padding_all = T_repeat_(options->output_padding, 2, output_padding_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.output_padding = output_padding_all.p;
+  c_options.output_padding_n = output_padding_all.n;
+  c_options.groups = options->groups;
+  c_options.bias = options->bias;
+  c_options.dilation = dilation_all.p;
+  c_options.dilation_n = dilation_all.n;
+  c_options.padding_mode = options->padding_mode;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_conv_transpose2d(
+    in_channels, out_channels, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_conv_transpose2d(...) T_nn_conv_transpose2d_with_(__VA_ARGS__, )
+#define T_nn_conv_transpose2d_with_(in_channels, out_channels, kernel_size, ...) \
+  T_OPTIONS_(nn_conv_transpose2d, \
+    T_do_nn_conv_transpose2d(in_channels, out_channels, kernel_size, &T_nn_conv_transpose2d_o), __VA_ARGS__)
+
+/** T_nn_conv_transpose3d(in_channels: i64, out_channels: i64, kernel_size: i64[3], .stride: i64[3]
+ *     = [1, 1, 1], .padding: i64[3] = [0, 0, 0], .output_padding: i64[3] = [0, 0, 0], .groups: i64
+ *     = 1, .bias: bool = true, .dilation: i64[3] = [1, 1, 1], .padding_mode: str = zeros, .device:
+ *     device? = absent, .dtype: dtype? = absent)
+ * The transpose of 3-d convolution, of [batch, in_channels, depth, height, width], or without
+ * the batch; functional.conv_transpose3d has the formulas. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_padding;
+  int64_t groups;
+  int bias;
+  T_Dims dilation;
+  const char *padding_mode;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_conv_transpose3d_options;
+static inline T_nn_conv_transpose3d_options T_nn_conv_transpose3d_defaults(void) {
+  T_nn_conv_transpose3d_options options = {
+    {NULL, 0}, {NULL, 0}, {NULL, 0}, 1, 1, {NULL, 0}, "zeros", {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_conv_transpose3d(
+    int64_t in_channels, int64_t out_channels, T_Dims kernel_size,
+    const T_nn_conv_transpose3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_conv_transpose3d_options c_options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  int64_t output_padding_room[3];
+  const T_Dims output_padding_all = T_repeat_(options->output_padding, 3, output_padding_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.output_padding = output_padding_all.p;
+  c_options.output_padding_n = output_padding_all.n;
+  c_options.groups = options->groups;
+  c_options.bias = options->bias;
+  c_options.dilation = dilation_all.p;
+  c_options.dilation_n = dilation_all.n;
+  c_options.padding_mode = options->padding_mode;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_conv_transpose3d(
+    in_channels, out_channels, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_conv_transpose3d(...) T_nn_conv_transpose3d_with_(__VA_ARGS__, )
+#define T_nn_conv_transpose3d_with_(in_channels, out_channels, kernel_size, ...) \
+  T_OPTIONS_(nn_conv_transpose3d, \
+    T_do_nn_conv_transpose3d(in_channels, out_channels, kernel_size, &T_nn_conv_transpose3d_o), __VA_ARGS__)
 
 /** T_nn_max_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
  *     .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
@@ -1787,6 +2059,352 @@ static inline dt_tensor_list *T_do_custom_function(
 #define T_custom_function_with_(name, inputs, outputs, saved, backward, ...) \
   T_OPTIONS_(custom_function, \
     T_do_custom_function(name, inputs, outputs, saved, backward, &T_custom_function_o), __VA_ARGS__)
+
+/** T_conv1d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[1] = [1],
+ *     .padding: i64[1] = [0], .dilation: i64[1] = [1], .groups: i64 = 1)
+ * 1-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+ * length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1,
+ * rounded down. */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int64_t groups;
+} T_conv1d_options;
+static inline T_conv1d_options T_conv1d_defaults(void) {
+  static const int64_t stride_default[] = {1};
+  static const int64_t padding_default[] = {0};
+  static const int64_t dilation_default[] = {1};
+  T_conv1d_options options = {
+    NULL, {stride_default, 1}, {padding_default, 1}, {dilation_default, 1}, 1};
+  return options;
+}
+static inline dt_tensor *T_do_conv1d(
+    dt_tensor *input, dt_tensor *weight, const T_conv1d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_conv1d(
+    input, weight, options->bias, options->stride.p, options->stride.n, options->padding.p,
+    options->padding.n, options->dilation.p, options->dilation.n, options->groups, &result));
+  return T_own_tensor_(result);
+}
+#define T_conv1d(...) T_conv1d_with_(__VA_ARGS__, )
+#define T_conv1d_with_(input, weight, ...) \
+  T_OPTIONS_(conv1d, \
+    T_do_conv1d(input, weight, &T_conv1d_o), __VA_ARGS__)
+
+/** T_conv1d_padding(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[1] = [1],
+ *     .padding: str = valid, .dilation: i64[1] = [1], .groups: i64 = 1)
+ * conv1d with a padding by name. Python calls it by conv1d(..., padding="same"). */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  const char *padding;
+  T_Dims dilation;
+  int64_t groups;
+} T_conv1d_padding_options;
+static inline T_conv1d_padding_options T_conv1d_padding_defaults(void) {
+  static const int64_t stride_default[] = {1};
+  static const int64_t dilation_default[] = {1};
+  T_conv1d_padding_options options = {NULL, {stride_default, 1}, "valid", {dilation_default, 1}, 1};
+  return options;
+}
+static inline dt_tensor *T_do_conv1d_padding(
+    dt_tensor *input, dt_tensor *weight, const T_conv1d_padding_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_conv1d_padding(
+    input, weight, options->bias, options->stride.p, options->stride.n, options->padding,
+    options->dilation.p, options->dilation.n, options->groups, &result));
+  return T_own_tensor_(result);
+}
+#define T_conv1d_padding(...) T_conv1d_padding_with_(__VA_ARGS__, )
+#define T_conv1d_padding_with_(input, weight, ...) \
+  T_OPTIONS_(conv1d_padding, \
+    T_do_conv1d_padding(input, weight, &T_conv1d_padding_o), __VA_ARGS__)
+
+/** T_conv_transpose1d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[1] =
+ *     [1], .padding: i64[1] = [0], .output_padding: i64[1] = [0], .groups: i64 = 1, .dilation:
+ *     i64[1] = [1])
+ * The transpose of conv1d as a linear map of its input, which the gradient of conv1d is, too
+ * (also called deconvolution): [batch, out_channels, length], where length is (size - 1) *
+ * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1. */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_padding;
+  int64_t groups;
+  T_Dims dilation;
+} T_conv_transpose1d_options;
+static inline T_conv_transpose1d_options T_conv_transpose1d_defaults(void) {
+  static const int64_t stride_default[] = {1};
+  static const int64_t padding_default[] = {0};
+  static const int64_t output_padding_default[] = {0};
+  static const int64_t dilation_default[] = {1};
+  T_conv_transpose1d_options options = {
+    NULL, {stride_default, 1}, {padding_default, 1}, {output_padding_default, 1}, 1,
+    {dilation_default, 1}};
+  return options;
+}
+static inline dt_tensor *T_do_conv_transpose1d(
+    dt_tensor *input, dt_tensor *weight, const T_conv_transpose1d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_conv_transpose1d(
+    input, weight, options->bias, options->stride.p, options->stride.n, options->padding.p,
+    options->padding.n, options->output_padding.p, options->output_padding.n, options->groups,
+    options->dilation.p, options->dilation.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_conv_transpose1d(...) T_conv_transpose1d_with_(__VA_ARGS__, )
+#define T_conv_transpose1d_with_(input, weight, ...) \
+  T_OPTIONS_(conv_transpose1d, \
+    T_do_conv_transpose1d(input, weight, &T_conv_transpose1d_o), __VA_ARGS__)
+
+/** T_conv2d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[2] = [1, 1],
+ *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .groups: i64 = 1)
+ * 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+ * height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1)
+ * / stride + 1, rounded down. Channels-last in gives channels-last out. */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int64_t groups;
+} T_conv2d_options;
+static inline T_conv2d_options T_conv2d_defaults(void) {
+  static const int64_t stride_default[] = {1, 1};
+  static const int64_t padding_default[] = {0, 0};
+  static const int64_t dilation_default[] = {1, 1};
+  T_conv2d_options options = {
+    NULL, {stride_default, 2}, {padding_default, 2}, {dilation_default, 2}, 1};
+  return options;
+}
+static inline dt_tensor *T_do_conv2d(
+    dt_tensor *input, dt_tensor *weight, const T_conv2d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_conv2d(
+    input, weight, options->bias, stride_all.p, stride_all.n, padding_all.p, padding_all.n,
+    dilation_all.p, dilation_all.n, options->groups, &result));
+  return T_own_tensor_(result);
+}
+#define T_conv2d(...) T_conv2d_with_(__VA_ARGS__, )
+#define T_conv2d_with_(input, weight, ...) \
+  T_OPTIONS_(conv2d, \
+    T_do_conv2d(input, weight, &T_conv2d_o), __VA_ARGS__)
+
+/** T_conv2d_padding(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[2] = [1,
+ *     1], .padding: str = valid, .dilation: i64[2] = [1, 1], .groups: i64 = 1)
+ * conv2d with a padding by name. Python calls it by conv2d(..., padding="same"). */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  const char *padding;
+  T_Dims dilation;
+  int64_t groups;
+} T_conv2d_padding_options;
+static inline T_conv2d_padding_options T_conv2d_padding_defaults(void) {
+  static const int64_t stride_default[] = {1, 1};
+  static const int64_t dilation_default[] = {1, 1};
+  T_conv2d_padding_options options = {NULL, {stride_default, 2}, "valid", {dilation_default, 2}, 1};
+  return options;
+}
+static inline dt_tensor *T_do_conv2d_padding(
+    dt_tensor *input, dt_tensor *weight, const T_conv2d_padding_options *options) {
+  dt_tensor *result = NULL;
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_conv2d_padding(
+    input, weight, options->bias, stride_all.p, stride_all.n, options->padding, dilation_all.p,
+    dilation_all.n, options->groups, &result));
+  return T_own_tensor_(result);
+}
+#define T_conv2d_padding(...) T_conv2d_padding_with_(__VA_ARGS__, )
+#define T_conv2d_padding_with_(input, weight, ...) \
+  T_OPTIONS_(conv2d_padding, \
+    T_do_conv2d_padding(input, weight, &T_conv2d_padding_o), __VA_ARGS__)
+
+/** T_conv_transpose2d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[2] = [1,
+ *     1], .padding: i64[2] = [0, 0], .output_padding: i64[2] = [0, 0], .groups: i64 = 1,
+ *     .dilation: i64[2] = [1, 1])
+ * The transpose of conv2d as a linear map of its input, which the gradient of conv2d is, too
+ * (also called deconvolution): [batch, out_channels, height, width], where height and width are
+ * (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1. */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_padding;
+  int64_t groups;
+  T_Dims dilation;
+} T_conv_transpose2d_options;
+static inline T_conv_transpose2d_options T_conv_transpose2d_defaults(void) {
+  static const int64_t stride_default[] = {1, 1};
+  static const int64_t padding_default[] = {0, 0};
+  static const int64_t output_padding_default[] = {0, 0};
+  static const int64_t dilation_default[] = {1, 1};
+  T_conv_transpose2d_options options = {
+    NULL, {stride_default, 2}, {padding_default, 2}, {output_padding_default, 2}, 1,
+    {dilation_default, 2}};
+  return options;
+}
+static inline dt_tensor *T_do_conv_transpose2d(
+    dt_tensor *input, dt_tensor *weight, const T_conv_transpose2d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t output_padding_room[2];
+  const T_Dims output_padding_all = T_repeat_(options->output_padding, 2, output_padding_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_conv_transpose2d(
+    input, weight, options->bias, stride_all.p, stride_all.n, padding_all.p, padding_all.n,
+    output_padding_all.p, output_padding_all.n, options->groups, dilation_all.p, dilation_all.n,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_conv_transpose2d(...) T_conv_transpose2d_with_(__VA_ARGS__, )
+#define T_conv_transpose2d_with_(input, weight, ...) \
+  T_OPTIONS_(conv_transpose2d, \
+    T_do_conv_transpose2d(input, weight, &T_conv_transpose2d_o), __VA_ARGS__)
+
+/** T_conv3d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[3] = [1, 1, 1],
+ *     .padding: i64[3] = [0, 0, 0], .dilation: i64[3] = [1, 1, 1], .groups: i64 = 1)
+ * 3-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+ * depth, height, width], where depth, height and width are (size + 2 * padding - dilation *
+ * (kernel - 1) - 1) / stride + 1, rounded down. */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int64_t groups;
+} T_conv3d_options;
+static inline T_conv3d_options T_conv3d_defaults(void) {
+  static const int64_t stride_default[] = {1, 1, 1};
+  static const int64_t padding_default[] = {0, 0, 0};
+  static const int64_t dilation_default[] = {1, 1, 1};
+  T_conv3d_options options = {
+    NULL, {stride_default, 3}, {padding_default, 3}, {dilation_default, 3}, 1};
+  return options;
+}
+static inline dt_tensor *T_do_conv3d(
+    dt_tensor *input, dt_tensor *weight, const T_conv3d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_conv3d(
+    input, weight, options->bias, stride_all.p, stride_all.n, padding_all.p, padding_all.n,
+    dilation_all.p, dilation_all.n, options->groups, &result));
+  return T_own_tensor_(result);
+}
+#define T_conv3d(...) T_conv3d_with_(__VA_ARGS__, )
+#define T_conv3d_with_(input, weight, ...) \
+  T_OPTIONS_(conv3d, \
+    T_do_conv3d(input, weight, &T_conv3d_o), __VA_ARGS__)
+
+/** T_conv3d_padding(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[3] = [1,
+ *     1, 1], .padding: str = valid, .dilation: i64[3] = [1, 1, 1], .groups: i64 = 1)
+ * conv3d with a padding by name. Python calls it by conv3d(..., padding="same"). */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  const char *padding;
+  T_Dims dilation;
+  int64_t groups;
+} T_conv3d_padding_options;
+static inline T_conv3d_padding_options T_conv3d_padding_defaults(void) {
+  static const int64_t stride_default[] = {1, 1, 1};
+  static const int64_t dilation_default[] = {1, 1, 1};
+  T_conv3d_padding_options options = {NULL, {stride_default, 3}, "valid", {dilation_default, 3}, 1};
+  return options;
+}
+static inline dt_tensor *T_do_conv3d_padding(
+    dt_tensor *input, dt_tensor *weight, const T_conv3d_padding_options *options) {
+  dt_tensor *result = NULL;
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_conv3d_padding(
+    input, weight, options->bias, stride_all.p, stride_all.n, options->padding, dilation_all.p,
+    dilation_all.n, options->groups, &result));
+  return T_own_tensor_(result);
+}
+#define T_conv3d_padding(...) T_conv3d_padding_with_(__VA_ARGS__, )
+#define T_conv3d_padding_with_(input, weight, ...) \
+  T_OPTIONS_(conv3d_padding, \
+    T_do_conv3d_padding(input, weight, &T_conv3d_padding_o), __VA_ARGS__)
+
+/** T_conv_transpose3d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[3] = [1,
+ *     1, 1], .padding: i64[3] = [0, 0, 0], .output_padding: i64[3] = [0, 0, 0], .groups: i64 = 1,
+ *     .dilation: i64[3] = [1, 1, 1])
+ * The transpose of conv3d as a linear map of its input, which the gradient of conv3d is, too
+ * (also called deconvolution): [batch, out_channels, depth, height, width], where depth, height
+ * and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding +
+ * 1. */
+typedef struct {
+  dt_tensor *bias;
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_padding;
+  int64_t groups;
+  T_Dims dilation;
+} T_conv_transpose3d_options;
+static inline T_conv_transpose3d_options T_conv_transpose3d_defaults(void) {
+  static const int64_t stride_default[] = {1, 1, 1};
+  static const int64_t padding_default[] = {0, 0, 0};
+  static const int64_t output_padding_default[] = {0, 0, 0};
+  static const int64_t dilation_default[] = {1, 1, 1};
+  T_conv_transpose3d_options options = {
+    NULL, {stride_default, 3}, {padding_default, 3}, {output_padding_default, 3}, 1,
+    {dilation_default, 3}};
+  return options;
+}
+static inline dt_tensor *T_do_conv_transpose3d(
+    dt_tensor *input, dt_tensor *weight, const T_conv_transpose3d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  int64_t output_padding_room[3];
+  const T_Dims output_padding_all = T_repeat_(options->output_padding, 3, output_padding_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_conv_transpose3d(
+    input, weight, options->bias, stride_all.p, stride_all.n, padding_all.p, padding_all.n,
+    output_padding_all.p, output_padding_all.n, options->groups, dilation_all.p, dilation_all.n,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_conv_transpose3d(...) T_conv_transpose3d_with_(__VA_ARGS__, )
+#define T_conv_transpose3d_with_(input, weight, ...) \
+  T_OPTIONS_(conv_transpose3d, \
+    T_do_conv_transpose3d(input, weight, &T_conv_transpose3d_o), __VA_ARGS__)
 
 /** T_empty(size: i64[], .dtype: dtype? = absent, .device: device? = absent, .requires_grad: bool =
  *     false, .memory_format: memory_format? = absent)
@@ -4058,224 +4676,6 @@ static inline dt_tensor *T_linear_activation(
   T_check(dt_linear_activation(input, weight, bias, activation, &result));
   return T_own_tensor_(result);
 }
-
-/** T_conv2d(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[2] = [1, 1],
- *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .groups: i64 = 1)
- * 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
- * height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1)
- * / stride + 1, rounded down. Channels-last in gives channels-last out. */
-typedef struct {
-  dt_tensor *bias;
-  T_Dims stride;
-  T_Dims padding;
-  T_Dims dilation;
-  int64_t groups;
-} T_conv2d_options;
-static inline T_conv2d_options T_conv2d_defaults(void) {
-  static const int64_t stride_default[] = {1, 1};
-  static const int64_t padding_default[] = {0, 0};
-  static const int64_t dilation_default[] = {1, 1};
-  T_conv2d_options options = {
-    NULL, {stride_default, 2}, {padding_default, 2}, {dilation_default, 2}, 1};
-  return options;
-}
-static inline dt_tensor *T_do_conv2d(
-    dt_tensor *input, dt_tensor *weight, const T_conv2d_options *options) {
-  dt_tensor *result = NULL;
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  int64_t padding_room[2];
-  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
-  int64_t dilation_room[2];
-  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
-  if (T_stopped_()) return result;
-  T_check(dt_conv2d(
-    input, weight, options->bias, stride_all.p, stride_all.n, padding_all.p, padding_all.n,
-    dilation_all.p, dilation_all.n, options->groups, &result));
-  return T_own_tensor_(result);
-}
-#define T_conv2d(...) T_conv2d_with_(__VA_ARGS__, )
-#define T_conv2d_with_(input, weight, ...) \
-  T_OPTIONS_(conv2d, \
-    T_do_conv2d(input, weight, &T_conv2d_o), __VA_ARGS__)
-
-/** T_conv2d_padding(input: tensor, weight: tensor, .bias: tensor? = absent, .stride: i64[2] = [1,
- *     1], .padding: str = valid, .dilation: i64[2] = [1, 1], .groups: i64 = 1)
- * conv2d with a padding by name. Python calls it by conv2d(..., padding="same"). */
-typedef struct {
-  dt_tensor *bias;
-  T_Dims stride;
-  const char *padding;
-  T_Dims dilation;
-  int64_t groups;
-} T_conv2d_padding_options;
-static inline T_conv2d_padding_options T_conv2d_padding_defaults(void) {
-  static const int64_t stride_default[] = {1, 1};
-  static const int64_t dilation_default[] = {1, 1};
-  T_conv2d_padding_options options = {NULL, {stride_default, 2}, "valid", {dilation_default, 2}, 1};
-  return options;
-}
-static inline dt_tensor *T_do_conv2d_padding(
-    dt_tensor *input, dt_tensor *weight, const T_conv2d_padding_options *options) {
-  dt_tensor *result = NULL;
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  int64_t dilation_room[2];
-  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
-  if (T_stopped_()) return result;
-  T_check(dt_conv2d_padding(
-    input, weight, options->bias, stride_all.p, stride_all.n, options->padding, dilation_all.p,
-    dilation_all.n, options->groups, &result));
-  return T_own_tensor_(result);
-}
-#define T_conv2d_padding(...) T_conv2d_padding_with_(__VA_ARGS__, )
-#define T_conv2d_padding_with_(input, weight, ...) \
-  T_OPTIONS_(conv2d_padding, \
-    T_do_conv2d_padding(input, weight, &T_conv2d_padding_o), __VA_ARGS__)
-
-/** T_interpolate(input: tensor, .size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode:
- *     interpolation = nearest)
- * Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out. */
-typedef struct {
-  T_Dims size;
-  T_Reals scale_factor;
-  dt_interpolation mode;
-} T_interpolate_options;
-static inline T_interpolate_options T_interpolate_defaults(void) {
-  T_interpolate_options options = {{NULL, 0}, {NULL, 0}, DT_INTERPOLATION_NEAREST};
-  return options;
-}
-static inline dt_tensor *T_do_interpolate(dt_tensor *input, const T_interpolate_options *options) {
-  dt_tensor *result = NULL;
-  if (T_stopped_()) return result;
-  T_check(dt_interpolate(
-    input, options->size.p, options->size.n, options->scale_factor.p, options->scale_factor.n,
-    options->mode, &result));
-  return T_own_tensor_(result);
-}
-#define T_interpolate(...) T_interpolate_with_(__VA_ARGS__, )
-#define T_interpolate_with_(input, ...) \
-  T_OPTIONS_(interpolate, \
-    T_do_interpolate(input, &T_interpolate_o), __VA_ARGS__)
-
-/** T_max_pool2d(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] =
- *     [0, 0], .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
- * Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1)
- * - 1) / stride + 1, rounded down, or up in ceil_mode. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  T_Dims dilation;
-  int ceil_mode;
-} T_max_pool2d_options;
-static inline T_max_pool2d_options T_max_pool2d_defaults(void) {
-  static const int64_t padding_default[] = {0, 0};
-  static const int64_t dilation_default[] = {1, 1};
-  T_max_pool2d_options options = {{NULL, 0}, {padding_default, 2}, {dilation_default, 2}, 0};
-  return options;
-}
-static inline dt_tensor *T_do_max_pool2d(
-    dt_tensor *input, T_Dims kernel_size, const T_max_pool2d_options *options) {
-  dt_tensor *result = NULL;
-  int64_t kernel_size_room[2];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  int64_t padding_room[2];
-  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
-  int64_t dilation_room[2];
-  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
-  if (T_stopped_()) return result;
-  T_check(dt_max_pool2d(
-    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
-    padding_all.n, dilation_all.p, dilation_all.n, options->ceil_mode, &result));
-  return T_own_tensor_(result);
-}
-#define T_max_pool2d(...) T_max_pool2d_with_(__VA_ARGS__, )
-#define T_max_pool2d_with_(input, kernel_size, ...) \
-  T_OPTIONS_(max_pool2d, \
-    T_do_max_pool2d(input, kernel_size, &T_max_pool2d_o), __VA_ARGS__)
-
-/** T_max_pool2d_with_indices(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent,
- *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .ceil_mode: bool = false, .indices:
- *     where this result goes)
- * Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated
- * ones may. The maxima, and their positions in the flattened height x width (int64). */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  T_Dims dilation;
-  int ceil_mode;
-  dt_tensor **indices;
-} T_max_pool2d_with_indices_options;
-static inline T_max_pool2d_with_indices_options T_max_pool2d_with_indices_defaults(void) {
-  static const int64_t padding_default[] = {0, 0};
-  static const int64_t dilation_default[] = {1, 1};
-  T_max_pool2d_with_indices_options options = {
-    {NULL, 0}, {padding_default, 2}, {dilation_default, 2}, 0, NULL};
-  return options;
-}
-static inline dt_tensor *T_do_max_pool2d_with_indices(
-    dt_tensor *input, T_Dims kernel_size, const T_max_pool2d_with_indices_options *options) {
-  dt_tensor *result = NULL;
-  dt_tensor *indices = NULL;
-  int64_t kernel_size_room[2];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  int64_t padding_room[2];
-  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
-  int64_t dilation_room[2];
-  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
-  if (!T_stopped_()) T_check(dt_max_pool2d_with_indices(
-    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
-    padding_all.n, dilation_all.p, dilation_all.n, options->ceil_mode, &result, &indices));
-  if (options->indices) *options->indices = T_own_tensor_(indices);
-  else if (indices) dt_tensor_release(indices);
-  return T_own_tensor_(result);
-}
-#define T_max_pool2d_with_indices(...) T_max_pool2d_with_indices_with_(__VA_ARGS__, )
-#define T_max_pool2d_with_indices_with_(input, kernel_size, ...) \
-  T_OPTIONS_(max_pool2d_with_indices, \
-    T_do_max_pool2d_with_indices(input, kernel_size, &T_max_pool2d_with_indices_o), __VA_ARGS__)
-
-/** T_avg_pool2d(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] =
- *     [0, 0], .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? =
- *     absent)
- * Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
- * rounded down, or up in ceil_mode. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-  int ceil_mode;
-  int count_include_pad;
-  T_Int divisor_override;
-} T_avg_pool2d_options;
-static inline T_avg_pool2d_options T_avg_pool2d_defaults(void) {
-  static const int64_t padding_default[] = {0, 0};
-  T_avg_pool2d_options options = {{NULL, 0}, {padding_default, 2}, 0, 1, {0, 0}};
-  return options;
-}
-static inline dt_tensor *T_do_avg_pool2d(
-    dt_tensor *input, T_Dims kernel_size, const T_avg_pool2d_options *options) {
-  dt_tensor *result = NULL;
-  int64_t kernel_size_room[2];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  int64_t padding_room[2];
-  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
-  if (T_stopped_()) return result;
-  T_check(dt_avg_pool2d(
-    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
-    padding_all.n, options->ceil_mode, options->count_include_pad,
-    options->divisor_override.given ? &options->divisor_override.value : NULL, &result));
-  return T_own_tensor_(result);
-}
-#define T_avg_pool2d(...) T_avg_pool2d_with_(__VA_ARGS__, )
-#define T_avg_pool2d_with_(input, kernel_size, ...) \
-  T_OPTIONS_(avg_pool2d, \
-    T_do_avg_pool2d(input, kernel_size, &T_avg_pool2d_o), __VA_ARGS__)
 
 /** T_batch_norm(input: tensor, running_mean: tensor?, running_var: tensor?, .weight: tensor? =
  *     absent, .bias: tensor? = absent, .training: bool = false, .momentum: f64 = 0.1, .eps: f64 =
@@ -6847,6 +7247,125 @@ static inline dt_tensor *T_do_addcdiv_(
   T_OPTIONS_(addcdiv_, \
     T_do_addcdiv_(input, tensor1, tensor2, &T_addcdiv__o), __VA_ARGS__)
 
+/** T_max_pool2d(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] =
+ *     [0, 0], .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
+ * Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1)
+ * - 1) / stride + 1, rounded down, or up in ceil_mode. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+} T_max_pool2d_options;
+static inline T_max_pool2d_options T_max_pool2d_defaults(void) {
+  static const int64_t padding_default[] = {0, 0};
+  static const int64_t dilation_default[] = {1, 1};
+  T_max_pool2d_options options = {{NULL, 0}, {padding_default, 2}, {dilation_default, 2}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_max_pool2d(
+    dt_tensor *input, T_Dims kernel_size, const T_max_pool2d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_max_pool2d(
+    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
+    padding_all.n, dilation_all.p, dilation_all.n, options->ceil_mode, &result));
+  return T_own_tensor_(result);
+}
+#define T_max_pool2d(...) T_max_pool2d_with_(__VA_ARGS__, )
+#define T_max_pool2d_with_(input, kernel_size, ...) \
+  T_OPTIONS_(max_pool2d, \
+    T_do_max_pool2d(input, kernel_size, &T_max_pool2d_o), __VA_ARGS__)
+
+/** T_max_pool2d_with_indices(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent,
+ *     .padding: i64[2] = [0, 0], .dilation: i64[2] = [1, 1], .ceil_mode: bool = false, .indices:
+ *     where this result goes)
+ * Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated
+ * ones may. The maxima, and their positions in the flattened height x width (int64). */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+  dt_tensor **indices;
+} T_max_pool2d_with_indices_options;
+static inline T_max_pool2d_with_indices_options T_max_pool2d_with_indices_defaults(void) {
+  static const int64_t padding_default[] = {0, 0};
+  static const int64_t dilation_default[] = {1, 1};
+  T_max_pool2d_with_indices_options options = {
+    {NULL, 0}, {padding_default, 2}, {dilation_default, 2}, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_max_pool2d_with_indices(
+    dt_tensor *input, T_Dims kernel_size, const T_max_pool2d_with_indices_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  if (!T_stopped_()) T_check(dt_max_pool2d_with_indices(
+    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
+    padding_all.n, dilation_all.p, dilation_all.n, options->ceil_mode, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_max_pool2d_with_indices(...) T_max_pool2d_with_indices_with_(__VA_ARGS__, )
+#define T_max_pool2d_with_indices_with_(input, kernel_size, ...) \
+  T_OPTIONS_(max_pool2d_with_indices, \
+    T_do_max_pool2d_with_indices(input, kernel_size, &T_max_pool2d_with_indices_o), __VA_ARGS__)
+
+/** T_avg_pool2d(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] =
+ *     [0, 0], .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? =
+ *     absent)
+ * Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
+ * rounded down, or up in ceil_mode. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  int ceil_mode;
+  int count_include_pad;
+  T_Int divisor_override;
+} T_avg_pool2d_options;
+static inline T_avg_pool2d_options T_avg_pool2d_defaults(void) {
+  static const int64_t padding_default[] = {0, 0};
+  T_avg_pool2d_options options = {{NULL, 0}, {padding_default, 2}, 0, 1, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_avg_pool2d(
+    dt_tensor *input, T_Dims kernel_size, const T_avg_pool2d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_avg_pool2d(
+    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
+    padding_all.n, options->ceil_mode, options->count_include_pad,
+    options->divisor_override.given ? &options->divisor_override.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_avg_pool2d(...) T_avg_pool2d_with_(__VA_ARGS__, )
+#define T_avg_pool2d_with_(input, kernel_size, ...) \
+  T_OPTIONS_(avg_pool2d, \
+    T_do_avg_pool2d(input, kernel_size, &T_avg_pool2d_o), __VA_ARGS__)
+
 /** T_rand(size: i64[], .generator: generator? = absent, .dtype: dtype? = absent, .device: device? =
  *     absent, .requires_grad: bool = false)
  * Uniform numbers in [0, 1). */
@@ -8625,6 +9144,31 @@ static inline dt_tensor *T_flip(dt_tensor *input, T_Dims dims) {
   T_check(dt_flip(input, dims.p, dims.n, &result));
   return T_own_tensor_(result);
 }
+
+/** T_interpolate(input: tensor, .size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode:
+ *     interpolation = nearest)
+ * Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out. */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+  dt_interpolation mode;
+} T_interpolate_options;
+static inline T_interpolate_options T_interpolate_defaults(void) {
+  T_interpolate_options options = {{NULL, 0}, {NULL, 0}, DT_INTERPOLATION_NEAREST};
+  return options;
+}
+static inline dt_tensor *T_do_interpolate(dt_tensor *input, const T_interpolate_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_interpolate(
+    input, options->size.p, options->size.n, options->scale_factor.p, options->scale_factor.n,
+    options->mode, &result));
+  return T_own_tensor_(result);
+}
+#define T_interpolate(...) T_interpolate_with_(__VA_ARGS__, )
+#define T_interpolate_with_(input, ...) \
+  T_OPTIONS_(interpolate, \
+    T_do_interpolate(input, &T_interpolate_o), __VA_ARGS__)
 
 /** T_absolute(input: tensor)
  * Another name of `abs`. */

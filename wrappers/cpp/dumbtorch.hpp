@@ -140,8 +140,8 @@ struct GetTf32Result;
 struct ModuleNamedParametersResult;
 struct ModuleNamedBuffersResult;
 struct ModuleStateDictResult;
-struct MaxPool2dWithIndicesResult;
 struct OptimizerStateDictResult;
+struct MaxPool2dWithIndicesResult;
 struct MaxDimResult;
 struct MinDimResult;
 struct MemoryStatsResult;
@@ -1177,6 +1177,26 @@ struct NnLinearOptions {
   std::optional<DType> dtype = std::nullopt;
 };
 
+// Named arguments of dt_nn_conv1d.
+struct NnConv1dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
 // Named arguments of dt_nn_conv2d.
 struct NnConv2dOptions {
   // Step of the window: height, width.
@@ -1189,6 +1209,92 @@ struct NnConv2dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_conv3d.
+struct NnConv3dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1, 1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1, 1};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_conv_transpose1d.
+struct NnConvTranspose1dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1};
+  // What is left out of the output at both ends.
+  std::vector<int64_t> padding = {0};
+  // What the output is larger at one end.
+  std::vector<int64_t> output_padding = {0};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1};
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_conv_transpose2d.
+struct NnConvTranspose2dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1};
+  // What is left out of the output at both ends.
+  std::vector<int64_t> padding = {0, 0};
+  // What the output is larger at one end.
+  std::vector<int64_t> output_padding = {0, 0};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Must be zeros.
+  std::string padding_mode = "zeros";
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_conv_transpose3d.
+struct NnConvTranspose3dOptions {
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1, 1};
+  // What is left out of the output at both ends.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // What the output is larger at one end.
+  std::vector<int64_t> output_padding = {0, 0, 0};
+  // The channels are split into so many groups that do not mix.
+  int64_t groups = 1;
+  // Whether there is a bias.
+  bool bias = true;
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1, 1};
   // Must be zeros.
   std::string padding_mode = "zeros";
   // Where its tensors are made.
@@ -1735,14 +1841,14 @@ struct ModuleStateDictResult {
   std::vector<Tensor> tensors;
 };
 
-struct MaxPool2dWithIndicesResult {
-  Tensor values;
-  Tensor indices;
-};
-
 struct OptimizerStateDictResult {
   std::vector<std::string> names;
   std::vector<Tensor> tensors;
+};
+
+struct MaxPool2dWithIndicesResult {
+  Tensor values;
+  Tensor indices;
 };
 
 struct MaxDimResult {
@@ -4282,6 +4388,33 @@ inline Module Linear(
   return dumbtorch::Module(out);
 }
 
+// 1-d convolution of [batch, in_channels, length], or without the batch; functional.conv1d has the
+// formulas. The module.
+inline Module Conv1d(
+    int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+    const NnConv1dOptions& options = {}) {
+  dt_nn_conv1d_options options_c = DT_NN_CONV1D_OPTIONS_INIT;
+  const auto stride_all = Ints(options.stride);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto dilation_all = Ints(options.dilation);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.groups = options.groups;
+  options_c.bias = options.bias;
+  options_c.padding_mode = detail::text(options.padding_mode);
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_conv1d(
+    in_channels, out_channels, kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // 2-d convolution of [batch, in_channels, height, width], or without the batch; functional.conv2d
 // has the formulas. The module.
 inline Module Conv2d(
@@ -4306,6 +4439,126 @@ inline Module Conv2d(
   options_c.dtype = detail::number(options.dtype);
   dt_module* out = nullptr;
   detail::check(dt_nn_conv2d(
+    in_channels, out_channels, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
+// functional.conv3d has the formulas. The module.
+inline Module Conv3d(
+    int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+    const NnConv3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_conv3d_options options_c = DT_NN_CONV3D_OPTIONS_INIT;
+  const auto stride_all = Ints(options.stride).repeated(3);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(3);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto dilation_all = Ints(options.dilation).repeated(3);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.groups = options.groups;
+  options_c.bias = options.bias;
+  options_c.padding_mode = detail::text(options.padding_mode);
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_conv3d(
+    in_channels, out_channels, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The transpose of 1-d convolution, of [batch, in_channels, length], or without the batch;
+// functional.conv_transpose1d has the formulas. The module.
+inline Module ConvTranspose1d(
+    int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+    const NnConvTranspose1dOptions& options = {}) {
+  dt_nn_conv_transpose1d_options options_c = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT;
+  const auto stride_all = Ints(options.stride);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto output_padding_all = Ints(options.output_padding);
+  options_c.output_padding = output_padding_all.data();
+  options_c.output_padding_n = output_padding_all.size();
+  options_c.groups = options.groups;
+  options_c.bias = options.bias;
+  const auto dilation_all = Ints(options.dilation);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.padding_mode = detail::text(options.padding_mode);
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_conv_transpose1d(
+    in_channels, out_channels, kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The transpose of 2-d convolution, of [batch, in_channels, height, width], or without the batch;
+// functional.conv_transpose2d has the formulas. The module.
+inline Module ConvTranspose2d(
+    int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+    const NnConvTranspose2dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_conv_transpose2d_options options_c = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+  const auto stride_all = Ints(options.stride).repeated(2);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(2);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto output_padding_all = Ints(options.output_padding).repeated(2);
+  options_c.output_padding = output_padding_all.data();
+  options_c.output_padding_n = output_padding_all.size();
+  options_c.groups = options.groups;
+  options_c.bias = options.bias;
+  const auto dilation_all = Ints(options.dilation).repeated(2);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.padding_mode = detail::text(options.padding_mode);
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_conv_transpose2d(
+    in_channels, out_channels, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The transpose of 3-d convolution, of [batch, in_channels, depth, height, width], or without the
+// batch; functional.conv_transpose3d has the formulas. The module.
+inline Module ConvTranspose3d(
+    int64_t in_channels, int64_t out_channels, const Ints& kernel_size,
+    const NnConvTranspose3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_conv_transpose3d_options options_c = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT;
+  const auto stride_all = Ints(options.stride).repeated(3);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(3);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto output_padding_all = Ints(options.output_padding).repeated(3);
+  options_c.output_padding = output_padding_all.data();
+  options_c.output_padding_n = output_padding_all.size();
+  options_c.groups = options.groups;
+  options_c.bias = options.bias;
+  const auto dilation_all = Ints(options.dilation).repeated(3);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.padding_mode = detail::text(options.padding_mode);
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_conv_transpose3d(
     in_channels, out_channels, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
   return dumbtorch::Module(out);
 }
@@ -4994,6 +5247,469 @@ inline void set_detect_anomaly(bool mode) {
 }
 
 }  // namespace autograd
+
+namespace functional {
+
+// 1-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+// length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1, rounded
+// down.
+inline Tensor conv1d(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1},
+    const Ints& padding = {0}, const Ints& dilation = {1}, int64_t groups = 1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv1d(
+    input.handle(), weight.handle(), bias.handle(), stride.data(), stride.size(), padding.data(),
+    padding.size(), dilation.data(), dilation.size(), groups, &out));
+  return Tensor(out);
+}
+
+// conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
+inline Tensor conv1d_padding(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1},
+    const std::string& padding = "valid", const Ints& dilation = {1}, int64_t groups = 1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv1d_padding(
+    input.handle(), weight.handle(), bias.handle(), stride.data(), stride.size(),
+    detail::text(padding), dilation.data(), dilation.size(), groups, &out));
+  return Tensor(out);
+}
+
+// The transpose of conv1d as a linear map of its input, which the gradient of conv1d is, too (also
+// called deconvolution): [batch, out_channels, length], where length is (size - 1) * stride - 2 *
+// padding + dilation * (kernel - 1) + output_padding + 1.
+inline Tensor conv_transpose1d(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1},
+    const Ints& padding = {0}, const Ints& output_padding = {0}, int64_t groups = 1,
+    const Ints& dilation = {1}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv_transpose1d(
+    input.handle(), weight.handle(), bias.handle(), stride.data(), stride.size(), padding.data(),
+    padding.size(), output_padding.data(), output_padding.size(), groups, dilation.data(),
+    dilation.size(), &out));
+  return Tensor(out);
+}
+
+// 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
+// height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
+// stride + 1, rounded down. Channels-last in gives channels-last out.
+inline Tensor conv2d(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1, 1},
+    const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, int64_t groups = 1) {
+  const Ints stride_all = Ints(stride).repeated(2);
+  const Ints padding_all = Ints(padding).repeated(2);
+  const Ints dilation_all = Ints(dilation).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv2d(
+    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
+    padding_all.data(), padding_all.size(), dilation_all.data(), dilation_all.size(), groups,
+    &out));
+  return Tensor(out);
+}
+
+// conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+inline Tensor conv2d_padding(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1, 1},
+    const std::string& padding = "valid", const Ints& dilation = {1, 1}, int64_t groups = 1) {
+  const Ints stride_all = Ints(stride).repeated(2);
+  const Ints dilation_all = Ints(dilation).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv2d_padding(
+    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
+    detail::text(padding), dilation_all.data(), dilation_all.size(), groups, &out));
+  return Tensor(out);
+}
+
+// The transpose of conv2d as a linear map of its input, which the gradient of conv2d is, too (also
+// called deconvolution): [batch, out_channels, height, width], where height and width are (size -
+// 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+inline Tensor conv_transpose2d(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1, 1},
+    const Ints& padding = {0, 0}, const Ints& output_padding = {0, 0}, int64_t groups = 1,
+    const Ints& dilation = {1, 1}) {
+  const Ints stride_all = Ints(stride).repeated(2);
+  const Ints padding_all = Ints(padding).repeated(2);
+  const Ints output_padding_all = Ints(output_padding).repeated(2);
+  const Ints dilation_all = Ints(dilation).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv_transpose2d(
+    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
+    padding_all.data(), padding_all.size(), output_padding_all.data(), output_padding_all.size(),
+    groups, dilation_all.data(), dilation_all.size(), &out));
+  return Tensor(out);
+}
+
+// 3-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels, depth,
+// height, width], where depth, height and width are (size + 2 * padding - dilation * (kernel - 1) -
+// 1) / stride + 1, rounded down.
+inline Tensor conv3d(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+    const Ints& stride = {1, 1, 1}, const Ints& padding = {0, 0, 0},
+    const Ints& dilation = {1, 1, 1}, int64_t groups = 1) {
+  const Ints stride_all = Ints(stride).repeated(3);
+  const Ints padding_all = Ints(padding).repeated(3);
+  const Ints dilation_all = Ints(dilation).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv3d(
+    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
+    padding_all.data(), padding_all.size(), dilation_all.data(), dilation_all.size(), groups,
+    &out));
+  return Tensor(out);
+}
+
+// conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
+inline Tensor conv3d_padding(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+    const Ints& stride = {1, 1, 1}, const std::string& padding = "valid",
+    const Ints& dilation = {1, 1, 1}, int64_t groups = 1) {
+  const Ints stride_all = Ints(stride).repeated(3);
+  const Ints dilation_all = Ints(dilation).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv3d_padding(
+    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
+    detail::text(padding), dilation_all.data(), dilation_all.size(), groups, &out));
+  return Tensor(out);
+}
+
+// The transpose of conv3d as a linear map of its input, which the gradient of conv3d is, too (also
+// called deconvolution): [batch, out_channels, depth, height, width], where depth, height and width
+// are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+inline Tensor conv_transpose3d(
+    const Tensor& input, const Tensor& weight, const Tensor& bias = {},
+    const Ints& stride = {1, 1, 1}, const Ints& padding = {0, 0, 0},
+    const Ints& output_padding = {0, 0, 0}, int64_t groups = 1, const Ints& dilation = {1, 1, 1}) {
+  const Ints stride_all = Ints(stride).repeated(3);
+  const Ints padding_all = Ints(padding).repeated(3);
+  const Ints output_padding_all = Ints(output_padding).repeated(3);
+  const Ints dilation_all = Ints(dilation).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_conv_transpose3d(
+    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
+    padding_all.data(), padding_all.size(), output_padding_all.data(), output_padding_all.size(),
+    groups, dilation_all.data(), dilation_all.size(), &out));
+  return Tensor(out);
+}
+
+// int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
+inline Tensor one_hot(const Tensor& input, int64_t num_classes = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_one_hot(input.handle(), num_classes, &out));
+  return Tensor(out);
+}
+
+// (input - target) squared.
+inline Tensor mse_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    const Tensor& weight = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_mse_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), weight.handle(), &out));
+  return Tensor(out);
+}
+
+// |input - target|.
+inline Tensor l1_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    const Tensor& weight = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_l1_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), weight.handle(), &out));
+  return Tensor(out);
+}
+
+// Negative log-likelihood: -weight[target] * input[target].
+inline Tensor nll_loss(
+    const Tensor& input, const Tensor& target, const Tensor& weight = {},
+    int64_t ignore_index = -100, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nll_loss(
+    input.handle(), target.handle(), weight.handle(), ignore_index,
+    static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// Negative log-likelihood of log_softmax(input) over dimension 1.
+inline Tensor cross_entropy(
+    const Tensor& input, const Tensor& target, const Tensor& weight = {},
+    int64_t ignore_index = -100, Reduction reduction = Reduction::kMean,
+    double label_smoothing = 0.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cross_entropy(
+    input.handle(), target.handle(), weight.handle(), ignore_index,
+    static_cast<dt_reduction>(reduction), label_smoothing, &out));
+  return Tensor(out);
+}
+
+// -(target * log(input) + (1 - target) * log(1 - input)); logarithms are bounded by -100.
+inline Tensor binary_cross_entropy(
+    const Tensor& input, const Tensor& target, const Tensor& weight = {},
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_binary_cross_entropy(
+    input.handle(), target.handle(), weight.handle(), static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// binary_cross_entropy of sigmoid(input), without overflow.
+inline Tensor binary_cross_entropy_with_logits(
+    const Tensor& input, const Tensor& target, const Tensor& weight = {},
+    Reduction reduction = Reduction::kMean, const Tensor& pos_weight = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_binary_cross_entropy_with_logits(
+    input.handle(), target.handle(), weight.handle(), static_cast<dt_reduction>(reduction),
+    pos_weight.handle(), &out));
+  return Tensor(out);
+}
+
+// input @ weight.T + bias: [..., out_features].
+inline Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linear(input.handle(), weight.handle(), bias.handle(), &out));
+  return Tensor(out);
+}
+
+// activation(linear(input, weight, bias)): [..., out_features]. The product's kernel applies the
+// activation, so that what is before it is never written to memory. nn.Sequential calls this for a
+// Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such function; its numbers are those
+// of the two in turn.
+inline Tensor linear_activation(
+    const Tensor& input, const Tensor& weight, const Tensor& bias, Activation activation) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linear_activation(
+    input.handle(), weight.handle(), bias.handle(), static_cast<dt_activation>(activation), &out));
+  return Tensor(out);
+}
+
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
+// training, mean and var are those of the batch, var without correction; what is added to
+// running_var is corrected.
+inline Tensor batch_norm(
+    const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
+    const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
+    double momentum = 0.1, double eps = 1e-05) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_batch_norm(
+    input.handle(), running_mean.handle(), running_var.handle(), weight.handle(), bias.handle(),
+    training, momentum, eps, &out));
+  return Tensor(out);
+}
+
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
+// last dimensions (arXiv 1607.06450).
+inline Tensor layer_norm(
+    const Tensor& input, const Ints& normalized_shape, const Tensor& weight = {},
+    const Tensor& bias = {}, double eps = 1e-05) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_layer_norm(
+    input.handle(), normalized_shape.data(), normalized_shape.size(), weight.handle(),
+    bias.handle(), eps, &out));
+  return Tensor(out);
+}
+
+// Sets elements to 0 at random and scales the others by 1 / (1 - p).
+inline Tensor dropout(const Tensor& input, double p = 0.5, bool training = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dropout(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// In-place version of `dropout`.
+inline const Tensor& dropout_(const Tensor& input, double p = 0.5, bool training = true) {
+  detail::check(dt_dropout_(input.handle(), p, training));
+  return input;
+}
+
+// Rows of a table: weight[input], of shape [input..., size].
+inline Tensor embedding(
+    const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx = std::nullopt,
+    std::optional<double> max_norm = std::nullopt, double norm_type = 2.0,
+    bool scale_grad_by_freq = false, bool sparse = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_embedding(
+    input.handle(), weight.handle(), detail::pointer(padding_idx), detail::pointer(max_norm),
+    norm_type, scale_grad_by_freq, sparse, &out));
+  return Tensor(out);
+}
+
+// input where it is positive, negative_slope * input elsewhere.
+inline Tensor leaky_relu(const Tensor& input, const Scalar& negative_slope = 0.01) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_leaky_relu(
+    input.handle(), negative_slope.kind(), negative_slope.i(), negative_slope.f(), &out));
+  return Tensor(out);
+}
+
+// input where it is positive, alpha * (exp(input) - 1) elsewhere.
+inline Tensor elu(const Tensor& input, const Scalar& alpha = 1.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_elu(input.handle(), alpha.kind(), alpha.i(), alpha.f(), &out));
+  return Tensor(out);
+}
+
+// log(1 + exp(beta * input)) / beta, a smooth relu.
+inline Tensor softplus(
+    const Tensor& input, const Scalar& beta = 1.0, const Scalar& threshold = 20.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_softplus(
+    input.handle(), beta.kind(), beta.i(), beta.f(), threshold.kind(), threshold.i(), threshold.f(),
+    &out));
+  return Tensor(out);
+}
+
+// log(sigmoid(input)), without overflow.
+inline Tensor logsigmoid(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_logsigmoid(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input * sigmoid(input), also called swish.
+inline Tensor silu(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_silu(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input * Phi(input), Phi being the normal distribution function.
+inline Tensor gelu(const Tensor& input, Approximate approximate = Approximate::kNone) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gelu(input.handle(), static_cast<dt_approximate>(approximate), &out));
+  return Tensor(out);
+}
+
+// Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
+inline Tensor hardtanh(const Tensor& input, double min_val = -1.0, double max_val = 1.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hardtanh(input.handle(), min_val, max_val, &out));
+  return Tensor(out);
+}
+
+// hardtanh between 0 and 6.
+inline Tensor relu6(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_relu6(input.handle(), &out));
+  return Tensor(out);
+}
+
+// min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
+inline Tensor hardsigmoid(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hardsigmoid(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input * hardsigmoid(input).
+inline Tensor hardswish(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hardswish(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input moved towards 0 by lambd; 0 where |input| <= lambd.
+inline Tensor softshrink(const Tensor& input, double lambd = 0.5) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_softshrink(input.handle(), lambd, &out));
+  return Tensor(out);
+}
+
+// input - tanh(input).
+inline Tensor tanhshrink(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tanhshrink(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input / (1 + |input|).
+inline Tensor softsign(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_softsign(input.handle(), &out));
+  return Tensor(out);
+}
+
+// input * tanh(softplus(input)).
+inline Tensor mish(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_mish(input.handle(), &out));
+  return Tensor(out);
+}
+
+// The first half of the input times the sigmoid of the second.
+inline Tensor glu(const Tensor& input, int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_glu(input.handle(), dim, &out));
+  return Tensor(out);
+}
+
+// softmax of -input.
+inline Tensor softmin(const Tensor& input, int64_t dim, std::optional<DType> dtype = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_softmin(input.handle(), dim, detail::number(dtype), &out));
+  return Tensor(out);
+}
+
+// Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
+// 1) / stride + 1, rounded down, or up in ceil_mode.
+inline Tensor max_pool2d(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, bool ceil_mode = false) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints stride_all = Ints(stride).repeated(2);
+  const Ints padding_all = Ints(padding).repeated(2);
+  const Ints dilation_all = Ints(dilation).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_max_pool2d(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
+    stride_all.size(), padding_all.data(), padding_all.size(), dilation_all.data(),
+    dilation_all.size(), ceil_mode, &out));
+  return Tensor(out);
+}
+
+// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+// may. The maxima, and their positions in the flattened height x width (int64).
+inline MaxPool2dWithIndicesResult max_pool2d_with_indices(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, bool ceil_mode = false) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints stride_all = Ints(stride).repeated(2);
+  const Ints padding_all = Ints(padding).repeated(2);
+  const Ints dilation_all = Ints(dilation).repeated(2);
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_max_pool2d_with_indices(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
+    stride_all.size(), padding_all.data(), padding_all.size(), dilation_all.data(),
+    dilation_all.size(), ceil_mode, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+// Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
+// down, or up in ceil_mode.
+inline Tensor avg_pool2d(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0, 0}, bool ceil_mode = false, bool count_include_pad = true,
+    std::optional<int64_t> divisor_override = std::nullopt) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints stride_all = Ints(stride).repeated(2);
+  const Ints padding_all = Ints(padding).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_avg_pool2d(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
+    stride_all.size(), padding_all.data(), padding_all.size(), ceil_mode, count_include_pad,
+    detail::pointer(divisor_override), &out));
+  return Tensor(out);
+}
+
+// Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
+inline Tensor interpolate(
+    const Tensor& input, const Ints& size = std::nullopt, const Reals& scale_factor = std::nullopt,
+    Interpolation mode = Interpolation::kNearest) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_interpolate(
+    input.handle(), size.data(), size.size(), scale_factor.data(), scale_factor.size(),
+    static_cast<dt_interpolation>(mode), &out));
+  return Tensor(out);
+}
+
+}  // namespace functional
 
 // A tensor with arbitrary contents.
 inline Tensor empty(
@@ -6609,360 +7325,6 @@ inline Tensor read_idx(const std::string& path) {
 
 }  // namespace utils::data
 
-namespace functional {
-
-// int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
-inline Tensor one_hot(const Tensor& input, int64_t num_classes = -1) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_one_hot(input.handle(), num_classes, &out));
-  return Tensor(out);
-}
-
-// (input - target) squared.
-inline Tensor mse_loss(
-    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
-    const Tensor& weight = {}) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_mse_loss(
-    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), weight.handle(), &out));
-  return Tensor(out);
-}
-
-// |input - target|.
-inline Tensor l1_loss(
-    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
-    const Tensor& weight = {}) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_l1_loss(
-    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), weight.handle(), &out));
-  return Tensor(out);
-}
-
-// Negative log-likelihood: -weight[target] * input[target].
-inline Tensor nll_loss(
-    const Tensor& input, const Tensor& target, const Tensor& weight = {},
-    int64_t ignore_index = -100, Reduction reduction = Reduction::kMean) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_nll_loss(
-    input.handle(), target.handle(), weight.handle(), ignore_index,
-    static_cast<dt_reduction>(reduction), &out));
-  return Tensor(out);
-}
-
-// Negative log-likelihood of log_softmax(input) over dimension 1.
-inline Tensor cross_entropy(
-    const Tensor& input, const Tensor& target, const Tensor& weight = {},
-    int64_t ignore_index = -100, Reduction reduction = Reduction::kMean,
-    double label_smoothing = 0.0) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_cross_entropy(
-    input.handle(), target.handle(), weight.handle(), ignore_index,
-    static_cast<dt_reduction>(reduction), label_smoothing, &out));
-  return Tensor(out);
-}
-
-// -(target * log(input) + (1 - target) * log(1 - input)); logarithms are bounded by -100.
-inline Tensor binary_cross_entropy(
-    const Tensor& input, const Tensor& target, const Tensor& weight = {},
-    Reduction reduction = Reduction::kMean) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_binary_cross_entropy(
-    input.handle(), target.handle(), weight.handle(), static_cast<dt_reduction>(reduction), &out));
-  return Tensor(out);
-}
-
-// binary_cross_entropy of sigmoid(input), without overflow.
-inline Tensor binary_cross_entropy_with_logits(
-    const Tensor& input, const Tensor& target, const Tensor& weight = {},
-    Reduction reduction = Reduction::kMean, const Tensor& pos_weight = {}) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_binary_cross_entropy_with_logits(
-    input.handle(), target.handle(), weight.handle(), static_cast<dt_reduction>(reduction),
-    pos_weight.handle(), &out));
-  return Tensor(out);
-}
-
-// input @ weight.T + bias: [..., out_features].
-inline Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias = {}) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_linear(input.handle(), weight.handle(), bias.handle(), &out));
-  return Tensor(out);
-}
-
-// activation(linear(input, weight, bias)): [..., out_features]. The product's kernel applies the
-// activation, so that what is before it is never written to memory. nn.Sequential calls this for a
-// Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such function; its numbers are those
-// of the two in turn.
-inline Tensor linear_activation(
-    const Tensor& input, const Tensor& weight, const Tensor& bias, Activation activation) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_linear_activation(
-    input.handle(), weight.handle(), bias.handle(), static_cast<dt_activation>(activation), &out));
-  return Tensor(out);
-}
-
-// 2-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
-// height, width], where height and width are (size + 2 * padding - dilation * (kernel - 1) - 1) /
-// stride + 1, rounded down. Channels-last in gives channels-last out.
-inline Tensor conv2d(
-    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1, 1},
-    const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, int64_t groups = 1) {
-  const Ints stride_all = Ints(stride).repeated(2);
-  const Ints padding_all = Ints(padding).repeated(2);
-  const Ints dilation_all = Ints(dilation).repeated(2);
-  dt_tensor* out = nullptr;
-  detail::check(dt_conv2d(
-    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
-    padding_all.data(), padding_all.size(), dilation_all.data(), dilation_all.size(), groups,
-    &out));
-  return Tensor(out);
-}
-
-// conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
-inline Tensor conv2d_padding(
-    const Tensor& input, const Tensor& weight, const Tensor& bias = {}, const Ints& stride = {1, 1},
-    const std::string& padding = "valid", const Ints& dilation = {1, 1}, int64_t groups = 1) {
-  const Ints stride_all = Ints(stride).repeated(2);
-  const Ints dilation_all = Ints(dilation).repeated(2);
-  dt_tensor* out = nullptr;
-  detail::check(dt_conv2d_padding(
-    input.handle(), weight.handle(), bias.handle(), stride_all.data(), stride_all.size(),
-    detail::text(padding), dilation_all.data(), dilation_all.size(), groups, &out));
-  return Tensor(out);
-}
-
-// Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
-inline Tensor interpolate(
-    const Tensor& input, const Ints& size = std::nullopt, const Reals& scale_factor = std::nullopt,
-    Interpolation mode = Interpolation::kNearest) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_interpolate(
-    input.handle(), size.data(), size.size(), scale_factor.data(), scale_factor.size(),
-    static_cast<dt_interpolation>(mode), &out));
-  return Tensor(out);
-}
-
-// Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
-// 1) / stride + 1, rounded down, or up in ceil_mode.
-inline Tensor max_pool2d(
-    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
-    const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, bool ceil_mode = false) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
-  const Ints stride_all = Ints(stride).repeated(2);
-  const Ints padding_all = Ints(padding).repeated(2);
-  const Ints dilation_all = Ints(dilation).repeated(2);
-  dt_tensor* out = nullptr;
-  detail::check(dt_max_pool2d(
-    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
-    stride_all.size(), padding_all.data(), padding_all.size(), dilation_all.data(),
-    dilation_all.size(), ceil_mode, &out));
-  return Tensor(out);
-}
-
-// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
-// may. The maxima, and their positions in the flattened height x width (int64).
-inline MaxPool2dWithIndicesResult max_pool2d_with_indices(
-    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
-    const Ints& padding = {0, 0}, const Ints& dilation = {1, 1}, bool ceil_mode = false) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
-  const Ints stride_all = Ints(stride).repeated(2);
-  const Ints padding_all = Ints(padding).repeated(2);
-  const Ints dilation_all = Ints(dilation).repeated(2);
-  dt_tensor* values = nullptr;
-  dt_tensor* indices = nullptr;
-  detail::check(dt_max_pool2d_with_indices(
-    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
-    stride_all.size(), padding_all.data(), padding_all.size(), dilation_all.data(),
-    dilation_all.size(), ceil_mode, &values, &indices));
-  return {Tensor(values), Tensor(indices)};
-}
-
-// Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1, rounded
-// down, or up in ceil_mode.
-inline Tensor avg_pool2d(
-    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
-    const Ints& padding = {0, 0}, bool ceil_mode = false, bool count_include_pad = true,
-    std::optional<int64_t> divisor_override = std::nullopt) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
-  const Ints stride_all = Ints(stride).repeated(2);
-  const Ints padding_all = Ints(padding).repeated(2);
-  dt_tensor* out = nullptr;
-  detail::check(dt_avg_pool2d(
-    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
-    stride_all.size(), padding_all.data(), padding_all.size(), ceil_mode, count_include_pad,
-    detail::pointer(divisor_override), &out));
-  return Tensor(out);
-}
-
-// (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167). When
-// training, mean and var are those of the batch, var without correction; what is added to
-// running_var is corrected.
-inline Tensor batch_norm(
-    const Tensor& input, const Tensor& running_mean, const Tensor& running_var,
-    const Tensor& weight = {}, const Tensor& bias = {}, bool training = false,
-    double momentum = 0.1, double eps = 1e-05) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_batch_norm(
-    input.handle(), running_mean.handle(), running_var.handle(), weight.handle(), bias.handle(),
-    training, momentum, eps, &out));
-  return Tensor(out);
-}
-
-// (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over the
-// last dimensions (arXiv 1607.06450).
-inline Tensor layer_norm(
-    const Tensor& input, const Ints& normalized_shape, const Tensor& weight = {},
-    const Tensor& bias = {}, double eps = 1e-05) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_layer_norm(
-    input.handle(), normalized_shape.data(), normalized_shape.size(), weight.handle(),
-    bias.handle(), eps, &out));
-  return Tensor(out);
-}
-
-// Sets elements to 0 at random and scales the others by 1 / (1 - p).
-inline Tensor dropout(const Tensor& input, double p = 0.5, bool training = true) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_dropout(input.handle(), p, training, &out));
-  return Tensor(out);
-}
-
-// In-place version of `dropout`.
-inline const Tensor& dropout_(const Tensor& input, double p = 0.5, bool training = true) {
-  detail::check(dt_dropout_(input.handle(), p, training));
-  return input;
-}
-
-// Rows of a table: weight[input], of shape [input..., size].
-inline Tensor embedding(
-    const Tensor& input, const Tensor& weight, std::optional<int64_t> padding_idx = std::nullopt,
-    std::optional<double> max_norm = std::nullopt, double norm_type = 2.0,
-    bool scale_grad_by_freq = false, bool sparse = false) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_embedding(
-    input.handle(), weight.handle(), detail::pointer(padding_idx), detail::pointer(max_norm),
-    norm_type, scale_grad_by_freq, sparse, &out));
-  return Tensor(out);
-}
-
-// input where it is positive, negative_slope * input elsewhere.
-inline Tensor leaky_relu(const Tensor& input, const Scalar& negative_slope = 0.01) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_leaky_relu(
-    input.handle(), negative_slope.kind(), negative_slope.i(), negative_slope.f(), &out));
-  return Tensor(out);
-}
-
-// input where it is positive, alpha * (exp(input) - 1) elsewhere.
-inline Tensor elu(const Tensor& input, const Scalar& alpha = 1.0) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_elu(input.handle(), alpha.kind(), alpha.i(), alpha.f(), &out));
-  return Tensor(out);
-}
-
-// log(1 + exp(beta * input)) / beta, a smooth relu.
-inline Tensor softplus(
-    const Tensor& input, const Scalar& beta = 1.0, const Scalar& threshold = 20.0) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_softplus(
-    input.handle(), beta.kind(), beta.i(), beta.f(), threshold.kind(), threshold.i(), threshold.f(),
-    &out));
-  return Tensor(out);
-}
-
-// log(sigmoid(input)), without overflow.
-inline Tensor logsigmoid(const Tensor& input) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_logsigmoid(input.handle(), &out));
-  return Tensor(out);
-}
-
-// input * sigmoid(input), also called swish.
-inline Tensor silu(const Tensor& input) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_silu(input.handle(), &out));
-  return Tensor(out);
-}
-
-// input * Phi(input), Phi being the normal distribution function.
-inline Tensor gelu(const Tensor& input, Approximate approximate = Approximate::kNone) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_gelu(input.handle(), static_cast<dt_approximate>(approximate), &out));
-  return Tensor(out);
-}
-
-// Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
-inline Tensor hardtanh(const Tensor& input, double min_val = -1.0, double max_val = 1.0) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_hardtanh(input.handle(), min_val, max_val, &out));
-  return Tensor(out);
-}
-
-// hardtanh between 0 and 6.
-inline Tensor relu6(const Tensor& input) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_relu6(input.handle(), &out));
-  return Tensor(out);
-}
-
-// min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
-inline Tensor hardsigmoid(const Tensor& input) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_hardsigmoid(input.handle(), &out));
-  return Tensor(out);
-}
-
-// input * hardsigmoid(input).
-inline Tensor hardswish(const Tensor& input) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_hardswish(input.handle(), &out));
-  return Tensor(out);
-}
-
-// input moved towards 0 by lambd; 0 where |input| <= lambd.
-inline Tensor softshrink(const Tensor& input, double lambd = 0.5) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_softshrink(input.handle(), lambd, &out));
-  return Tensor(out);
-}
-
-// input - tanh(input).
-inline Tensor tanhshrink(const Tensor& input) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_tanhshrink(input.handle(), &out));
-  return Tensor(out);
-}
-
-// input / (1 + |input|).
-inline Tensor softsign(const Tensor& input) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_softsign(input.handle(), &out));
-  return Tensor(out);
-}
-
-// input * tanh(softplus(input)).
-inline Tensor mish(const Tensor& input) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_mish(input.handle(), &out));
-  return Tensor(out);
-}
-
-// The first half of the input times the sigmoid of the second.
-inline Tensor glu(const Tensor& input, int64_t dim = -1) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_glu(input.handle(), dim, &out));
-  return Tensor(out);
-}
-
-// softmax of -input.
-inline Tensor softmin(const Tensor& input, int64_t dim, std::optional<DType> dtype = std::nullopt) {
-  dt_tensor* out = nullptr;
-  detail::check(dt_softmin(input.handle(), dim, detail::number(dtype), &out));
-  return Tensor(out);
-}
-
-}  // namespace functional
-
 namespace nn::utils {
 
 // Scales gradients so that their norm, taken over all of them, is at most max_norm. The norm before
@@ -6978,9 +7340,16 @@ inline Tensor clip_grad_norm_(
 
 }  // namespace nn::utils
 
+using functional::conv1d;
+using functional::conv_transpose1d;
 using functional::conv2d;
-using functional::max_pool2d;
+using functional::conv_transpose2d;
+using functional::conv3d;
+using functional::conv_transpose3d;
 using functional::layer_norm;
+using functional::max_pool2d;
+using functional::max_pool2d_with_indices;
+using functional::avg_pool2d;
 
 namespace functional {
 using dumbtorch::softmax;

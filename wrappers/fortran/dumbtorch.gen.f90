@@ -378,9 +378,34 @@ module dumbtorch_functions
     procedure dt_nn_linear
   end interface
 
+  public :: nn_conv1d
+  interface nn_conv1d
+    procedure dt_nn_conv1d
+  end interface
+
   public :: nn_conv2d
   interface nn_conv2d
     procedure dt_nn_conv2d
+  end interface
+
+  public :: nn_conv3d
+  interface nn_conv3d
+    procedure dt_nn_conv3d
+  end interface
+
+  public :: nn_conv_transpose1d
+  interface nn_conv_transpose1d
+    procedure dt_nn_conv_transpose1d
+  end interface
+
+  public :: nn_conv_transpose2d
+  interface nn_conv_transpose2d
+    procedure dt_nn_conv_transpose2d
+  end interface
+
+  public :: nn_conv_transpose3d
+  interface nn_conv_transpose3d
+    procedure dt_nn_conv_transpose3d
   end interface
 
   public :: nn_max_pool2d
@@ -671,6 +696,51 @@ module dumbtorch_functions
   public :: custom_function
   interface custom_function
     procedure dt_custom_function
+  end interface
+
+  public :: conv1d
+  interface conv1d
+    procedure dt_conv1d
+  end interface
+
+  public :: conv1d_padding
+  interface conv1d_padding
+    procedure dt_conv1d_padding
+  end interface
+
+  public :: conv_transpose1d
+  interface conv_transpose1d
+    procedure dt_conv_transpose1d
+  end interface
+
+  public :: conv2d
+  interface conv2d
+    procedure dt_conv2d
+  end interface
+
+  public :: conv2d_padding
+  interface conv2d_padding
+    procedure dt_conv2d_padding
+  end interface
+
+  public :: conv_transpose2d
+  interface conv_transpose2d
+    procedure dt_conv_transpose2d
+  end interface
+
+  public :: conv3d
+  interface conv3d
+    procedure dt_conv3d
+  end interface
+
+  public :: conv3d_padding
+  interface conv3d_padding
+    procedure dt_conv3d_padding
+  end interface
+
+  public :: conv_transpose3d
+  interface conv_transpose3d
+    procedure dt_conv_transpose3d
   end interface
 
   public :: empty
@@ -1136,36 +1206,6 @@ module dumbtorch_functions
   public :: linear_activation
   interface linear_activation
     procedure dt_linear_activation
-  end interface
-
-  public :: conv2d
-  interface conv2d
-    procedure dt_conv2d
-  end interface
-
-  public :: conv2d_padding
-  interface conv2d_padding
-    procedure dt_conv2d_padding
-  end interface
-
-  public :: interpolate
-  interface interpolate
-    procedure dt_interpolate
-  end interface
-
-  public :: max_pool2d
-  interface max_pool2d
-    procedure dt_max_pool2d
-  end interface
-
-  public :: max_pool2d_with_indices
-  interface max_pool2d_with_indices
-    procedure dt_max_pool2d_with_indices
-  end interface
-
-  public :: avg_pool2d
-  interface avg_pool2d
-    procedure dt_avg_pool2d
   end interface
 
   public :: batch_norm
@@ -2258,6 +2298,21 @@ module dumbtorch_functions
     procedure dt_addcdiv_
   end interface
 
+  public :: max_pool2d
+  interface max_pool2d
+    procedure dt_max_pool2d
+  end interface
+
+  public :: max_pool2d_with_indices
+  interface max_pool2d_with_indices
+    procedure dt_max_pool2d_with_indices
+  end interface
+
+  public :: avg_pool2d
+  interface avg_pool2d
+    procedure dt_avg_pool2d
+  end interface
+
   public :: rand
   interface rand
     procedure dt_rand
@@ -2701,6 +2756,11 @@ module dumbtorch_functions
   public :: flip
   interface flip
     procedure dt_flip
+  end interface
+
+  public :: interpolate
+  interface interpolate
+    procedure dt_interpolate
   end interface
 
   public :: absolute
@@ -3790,9 +3850,9 @@ contains
     call dtf_end(f)
   end function
 
-  ! nn_conv2d: 2-d convolution of [batch, in_channels, height, width], or without the batch;
-  ! functional.conv2d has the formulas. The module.
-  function dt_nn_conv2d(in_channels, out_channels, kernel_size, stride, padding, dilation, &
+  ! nn_conv1d: 1-d convolution of [batch, in_channels, length], or without the batch;
+  ! functional.conv1d has the formulas. The module.
+  function dt_nn_conv1d(in_channels, out_channels, kernel_size, stride, padding, dilation, &
       groups, bias, padding_mode, device, dtype, stat, errmsg) result(out)
     class(*), intent(in) :: in_channels
     class(*), intent(in) :: out_channels
@@ -3826,6 +3886,195 @@ contains
     call dtf_end(f)
   end function
 
+  ! nn_conv2d: 2-d convolution of [batch, in_channels, height, width], or without the batch;
+  ! functional.conv2d has the formulas. The module.
+  function dt_nn_conv2d(in_channels, out_channels, kernel_size, stride, padding, dilation, &
+      groups, bias, padding_mode, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: in_channels
+    class(*), intent(in) :: out_channels
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    class(*), intent(in), optional :: groups
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: padding_mode
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 2)
+    call give(f, 0, in_channels)
+    call give(f, 1, out_channels)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(dilation)) call give_list(f, 5, dilation)
+    if (present(groups)) call give(f, 6, groups)
+    if (present(bias)) call give(f, 7, bias)
+    if (present(padding_mode)) call give(f, 8, padding_mode)
+    if (present(device)) call give(f, 9, device)
+    if (present(dtype)) call give(f, 10, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_conv3d: 3-d convolution of [batch, in_channels, depth, height, width], or without the
+  ! batch; functional.conv3d has the formulas. The module.
+  function dt_nn_conv3d(in_channels, out_channels, kernel_size, stride, padding, dilation, &
+      groups, bias, padding_mode, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: in_channels
+    class(*), intent(in) :: out_channels
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    class(*), intent(in), optional :: groups
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: padding_mode
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 3)
+    call give(f, 0, in_channels)
+    call give(f, 1, out_channels)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(dilation)) call give_list(f, 5, dilation)
+    if (present(groups)) call give(f, 6, groups)
+    if (present(bias)) call give(f, 7, bias)
+    if (present(padding_mode)) call give(f, 8, padding_mode)
+    if (present(device)) call give(f, 9, device)
+    if (present(dtype)) call give(f, 10, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_conv_transpose1d: The transpose of 1-d convolution, of [batch, in_channels, length], or
+  ! without the batch; functional.conv_transpose1d has the formulas. The module.
+  function dt_nn_conv_transpose1d(in_channels, out_channels, kernel_size, stride, padding, &
+      output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: in_channels
+    class(*), intent(in) :: out_channels
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_padding(:)
+    class(*), intent(in), optional :: groups
+    logical, intent(in), optional :: bias
+    class(*), intent(in), optional :: dilation(:)
+    character(*), intent(in), optional :: padding_mode
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 4)
+    call give(f, 0, in_channels)
+    call give(f, 1, out_channels)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_padding)) call give_list(f, 5, output_padding)
+    if (present(groups)) call give(f, 6, groups)
+    if (present(bias)) call give(f, 7, bias)
+    if (present(dilation)) call give_list(f, 8, dilation)
+    if (present(padding_mode)) call give(f, 9, padding_mode)
+    if (present(device)) call give(f, 10, device)
+    if (present(dtype)) call give(f, 11, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_conv_transpose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width],
+  ! or without the batch; functional.conv_transpose2d has the formulas. The module.
+  function dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, stride, padding, &
+      output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: in_channels
+    class(*), intent(in) :: out_channels
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_padding(:)
+    class(*), intent(in), optional :: groups
+    logical, intent(in), optional :: bias
+    class(*), intent(in), optional :: dilation(:)
+    character(*), intent(in), optional :: padding_mode
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 5)
+    call give(f, 0, in_channels)
+    call give(f, 1, out_channels)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_padding)) call give_list(f, 5, output_padding)
+    if (present(groups)) call give(f, 6, groups)
+    if (present(bias)) call give(f, 7, bias)
+    if (present(dilation)) call give_list(f, 8, dilation)
+    if (present(padding_mode)) call give(f, 9, padding_mode)
+    if (present(device)) call give(f, 10, device)
+    if (present(dtype)) call give(f, 11, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_conv_transpose3d: The transpose of 3-d convolution, of [batch, in_channels, depth, height,
+  ! width], or without the batch; functional.conv_transpose3d has the formulas. The module.
+  function dt_nn_conv_transpose3d(in_channels, out_channels, kernel_size, stride, padding, &
+      output_padding, groups, bias, dilation, padding_mode, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: in_channels
+    class(*), intent(in) :: out_channels
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_padding(:)
+    class(*), intent(in), optional :: groups
+    logical, intent(in), optional :: bias
+    class(*), intent(in), optional :: dilation(:)
+    character(*), intent(in), optional :: padding_mode
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 6)
+    call give(f, 0, in_channels)
+    call give(f, 1, out_channels)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_padding)) call give_list(f, 5, output_padding)
+    if (present(groups)) call give(f, 6, groups)
+    if (present(bias)) call give(f, 7, bias)
+    if (present(dilation)) call give_list(f, 8, dilation)
+    if (present(padding_mode)) call give(f, 9, padding_mode)
+    if (present(device)) call give(f, 10, device)
+    if (present(dtype)) call give(f, 11, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the
   ! batch; functional.max_pool2d has the output size. The module.
   function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
@@ -3839,7 +4088,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 2)
+    call dtf_begin(f, 7)
     call give_list(f, 0, kernel_size)
     if (present(stride)) call give_list(f, 1, stride)
     if (present(padding)) call give_list(f, 2, padding)
@@ -3864,7 +4113,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 3)
+    call dtf_begin(f, 8)
     call give_list(f, 0, kernel_size)
     if (present(stride)) call give_list(f, 1, stride)
     if (present(padding)) call give_list(f, 2, padding)
@@ -3886,7 +4135,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 4)
+    call dtf_begin(f, 9)
     if (present(size)) call give_list(f, 0, size)
     if (present(scale_factor)) call give_list(f, 1, scale_factor)
     if (present(mode)) call give(f, 2, mode)
@@ -3912,7 +4161,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 5)
+    call dtf_begin(f, 10)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -3943,7 +4192,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 6)
+    call dtf_begin(f, 11)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -3971,7 +4220,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 7)
+    call dtf_begin(f, 12)
     call give_list(f, 0, normalized_shape)
     if (present(eps)) call give(f, 1, eps)
     if (present(elementwise_affine)) call give(f, 2, elementwise_affine)
@@ -3992,7 +4241,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 8)
+    call dtf_begin(f, 13)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -4017,7 +4266,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 9)
+    call dtf_begin(f, 14)
     call give(f, 0, num_embeddings)
     call give(f, 1, embedding_dim)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -4040,7 +4289,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 10)
+    call dtf_begin(f, 15)
     if (present(start_dim)) call give(f, 0, start_dim)
     if (present(end_dim)) call give(f, 1, end_dim)
     call finish(f, stat, errmsg)
@@ -4054,7 +4303,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 11)
+    call dtf_begin(f, 16)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -4067,7 +4316,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 12)
+    call dtf_begin(f, 17)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4082,7 +4331,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 13)
+    call dtf_begin(f, 18)
     if (present(negative_slope)) call give(f, 0, negative_slope)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -4098,7 +4347,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 14)
+    call dtf_begin(f, 19)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -4115,7 +4364,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 15)
+    call dtf_begin(f, 20)
     if (present(beta)) call give(f, 0, beta)
     if (present(threshold)) call give(f, 1, threshold)
     call finish(f, stat, errmsg)
@@ -4130,7 +4379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 16)
+    call dtf_begin(f, 21)
     if (present(approximate)) call give(f, 0, approximate)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4144,7 +4393,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 17)
+    call dtf_begin(f, 22)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4157,7 +4406,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 18)
+    call dtf_begin(f, 23)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -4169,7 +4418,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 19)
+    call dtf_begin(f, 24)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -4181,7 +4430,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 20)
+    call dtf_begin(f, 25)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -4196,7 +4445,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 21)
+    call dtf_begin(f, 26)
     if (present(min_val)) call give(f, 0, min_val)
     if (present(max_val)) call give(f, 1, max_val)
     if (present(inplace)) call give(f, 2, inplace)
@@ -4212,7 +4461,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 22)
+    call dtf_begin(f, 27)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4226,7 +4475,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 23)
+    call dtf_begin(f, 28)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4240,7 +4489,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 24)
+    call dtf_begin(f, 29)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4254,7 +4503,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 25)
+    call dtf_begin(f, 30)
     if (present(lambd)) call give(f, 0, lambd)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4268,7 +4517,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 26)
+    call dtf_begin(f, 31)
     if (present(lambd)) call give(f, 0, lambd)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4281,7 +4530,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 27)
+    call dtf_begin(f, 32)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -4296,7 +4545,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 28)
+    call dtf_begin(f, 33)
     call give(f, 0, threshold)
     call give(f, 1, value)
     if (present(inplace)) call give(f, 2, inplace)
@@ -4311,7 +4560,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 29)
+    call dtf_begin(f, 34)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -4324,7 +4573,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 30)
+    call dtf_begin(f, 35)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4339,7 +4588,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 31)
+    call dtf_begin(f, 36)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -4354,7 +4603,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 32)
+    call dtf_begin(f, 37)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4368,7 +4617,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 33)
+    call dtf_begin(f, 38)
     if (present(dim)) call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4385,7 +4634,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 34)
+    call dtf_begin(f, 39)
     if (present(num_parameters)) call give(f, 0, num_parameters)
     if (present(init)) call give(f, 1, init)
     if (present(device)) call give(f, 2, device)
@@ -4402,7 +4651,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 35)
+    call dtf_begin(f, 40)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4416,7 +4665,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 36)
+    call dtf_begin(f, 41)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4430,7 +4679,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 37)
+    call dtf_begin(f, 42)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4444,7 +4693,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 38)
+    call dtf_begin(f, 43)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4458,7 +4707,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 39)
+    call dtf_begin(f, 44)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -4475,7 +4724,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 40)
+    call dtf_begin(f, 45)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -4496,7 +4745,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 41)
+    call dtf_begin(f, 46)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -4515,7 +4764,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 42)
+    call dtf_begin(f, 47)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -4532,7 +4781,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 43)
+    call dtf_begin(f, 48)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     if (present(pos_weight)) call give(f, 2, pos_weight)
@@ -4555,7 +4804,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 44)
+    call dtf_begin(f, 49)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(momentum)) call give(f, 2, momentum)
@@ -4584,7 +4833,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 45)
+    call dtf_begin(f, 50)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -4614,7 +4863,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 46)
+    call dtf_begin(f, 51)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -4644,7 +4893,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 47)
+    call dtf_begin(f, 52)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(alpha)) call give(f, 2, alpha)
@@ -4672,7 +4921,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 48)
+    call dtf_begin(f, 53)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lr_decay)) call give(f, 2, lr_decay)
@@ -4698,7 +4947,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 49)
+    call dtf_begin(f, 54)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(rho)) call give(f, 2, rho)
@@ -4724,7 +4973,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 50)
+    call dtf_begin(f, 55)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -4753,7 +5002,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 51)
+    call dtf_begin(f, 56)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -4783,7 +5032,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 52)
+    call dtf_begin(f, 57)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -4812,7 +5061,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 53)
+    call dtf_begin(f, 58)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lambd)) call give(f, 2, lambd)
@@ -4839,7 +5088,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 54)
+    call dtf_begin(f, 59)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(etaminus)) call give(f, 2, etaminus)
@@ -4861,7 +5110,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 55)
+    call dtf_begin(f, 60)
     call give(f, 0, optimizer)
     call give(f, 1, step_size)
     if (present(gamma)) call give(f, 2, gamma)
@@ -4879,7 +5128,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 56)
+    call dtf_begin(f, 61)
     call give(f, 0, optimizer)
     call give(f, 1, t_max)
     if (present(eta_min)) call give(f, 2, eta_min)
@@ -4900,7 +5149,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 57)
+    call dtf_begin(f, 62)
     call give(f, 0, input)
     if (present(gradient)) call give(f, 1, gradient)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -4921,7 +5170,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 58)
+    call dtf_begin(f, 63)
     call give_list(f, 0, tensors)
     if (present(grad_tensors)) call give_list(f, 1, grad_tensors)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -4945,7 +5194,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 59)
+    call dtf_begin(f, 64)
     call give_list(f, 0, outputs)
     call give_list(f, 1, inputs)
     if (present(grad_outputs)) call give_list(f, 2, grad_outputs)
@@ -4965,7 +5214,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 60)
+    call dtf_begin(f, 65)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -4979,7 +5228,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 61)
+    call dtf_begin(f, 66)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -4999,7 +5248,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 62)
+    call dtf_begin(f, 67)
     if (present(name)) call give(f, 0, name)
     call give_list(f, 1, inputs)
     call give_list(f, 2, outputs)
@@ -5011,2312 +5260,88 @@ contains
     call dtf_end(f)
   end function
 
-  ! empty: A tensor with arbitrary contents.
-  function dt_empty(size, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
-    class(*), intent(in) :: size(:)
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 63)
-    call give_list(f, 0, size)
-    if (present(dtype)) call give(f, 1, dtype)
-    if (present(device)) call give(f, 2, device)
-    if (present(requires_grad)) call give(f, 3, requires_grad)
-    if (present(memory_format)) call give(f, 4, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! zeros: A tensor filled with 0.
-  function dt_zeros(size, dtype, device, requires_grad, stat, errmsg) result(out)
-    class(*), intent(in) :: size(:)
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 64)
-    call give_list(f, 0, size)
-    if (present(dtype)) call give(f, 1, dtype)
-    if (present(device)) call give(f, 2, device)
-    if (present(requires_grad)) call give(f, 3, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! ones: A tensor filled with 1.
-  function dt_ones(size, dtype, device, requires_grad, stat, errmsg) result(out)
-    class(*), intent(in) :: size(:)
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 65)
-    call give_list(f, 0, size)
-    if (present(dtype)) call give(f, 1, dtype)
-    if (present(device)) call give(f, 2, device)
-    if (present(requires_grad)) call give(f, 3, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! full: A tensor filled with one number.
-  function dt_full(size, fill_value, dtype, device, requires_grad, stat, errmsg) result(out)
-    class(*), intent(in) :: size(:)
-    class(*), intent(in) :: fill_value
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 66)
-    call give_list(f, 0, size)
-    call give(f, 1, fill_value)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(device)) call give(f, 3, device)
-    if (present(requires_grad)) call give(f, 4, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! arange: The values start, start + step, ... before end, 1-d.
-  function dt_arange(start, end, step, dtype, device, requires_grad, stat, errmsg) result(out)
-    class(*), intent(in) :: start
-    class(*), intent(in) :: end
-    class(*), intent(in), optional :: step
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 67)
-    call give(f, 0, start)
-    call give(f, 1, end)
-    if (present(step)) call give(f, 2, step)
-    if (present(dtype)) call give(f, 3, dtype)
-    if (present(device)) call give(f, 4, device)
-    if (present(requires_grad)) call give(f, 5, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! linspace: Evenly spaced values from start to end, both included, 1-d.
-  function dt_linspace(start, end, steps, dtype, device, requires_grad, stat, &
+  ! conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+  ! out_channels, length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) /
+  ! stride + 1, rounded down.
+  function dt_conv1d(input, weight, bias, stride, padding, dilation, groups, stat, &
       errmsg) result(out)
-    class(*), intent(in) :: start
-    class(*), intent(in) :: end
-    class(*), intent(in) :: steps
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    class(*), intent(in), optional :: groups
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
     call dtf_begin(f, 68)
-    call give(f, 0, start)
-    call give(f, 1, end)
-    call give(f, 2, steps)
-    if (present(dtype)) call give(f, 3, dtype)
-    if (present(device)) call give(f, 4, device)
-    if (present(requires_grad)) call give(f, 5, requires_grad)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(dilation)) call give_list(f, 5, dilation)
+    if (present(groups)) call give(f, 6, groups)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
   end function
 
-  ! eye: A matrix with ones on the diagonal and zeros elsewhere.
-  function dt_eye(n, m, dtype, device, requires_grad, stat, errmsg) result(out)
-    class(*), intent(in) :: n
-    class(*), intent(in), optional :: m
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
+  ! conv1d_padding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
+  function dt_conv1d_padding(input, weight, bias, stride, padding, dilation, groups, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    class(*), intent(in), optional :: stride(:)
+    character(*), intent(in), optional :: padding
+    class(*), intent(in), optional :: dilation(:)
+    class(*), intent(in), optional :: groups
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
     call dtf_begin(f, 69)
-    call give(f, 0, n)
-    if (present(m)) call give(f, 1, m)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(device)) call give(f, 3, device)
-    if (present(requires_grad)) call give(f, 4, requires_grad)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give(f, 4, padding)
+    if (present(dilation)) call give_list(f, 5, dilation)
+    if (present(groups)) call give(f, 6, groups)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
   end function
 
-  ! scalar_tensor: A 0-d tensor with one number.
-  function dt_scalar_tensor(s, dtype, device, requires_grad, stat, errmsg) result(out)
-    class(*), intent(in) :: s
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
+  ! conv_transpose1d: The transpose of conv1d as a linear map of its input, which the gradient of
+  ! conv1d is, too (also called deconvolution): [batch, out_channels, length], where length is
+  ! (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+  function dt_conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, &
+      dilation, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_padding(:)
+    class(*), intent(in), optional :: groups
+    class(*), intent(in), optional :: dilation(:)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
     call dtf_begin(f, 70)
-    call give(f, 0, s)
-    if (present(dtype)) call give(f, 1, dtype)
-    if (present(device)) call give(f, 2, device)
-    if (present(requires_grad)) call give(f, 3, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! empty_like: A tensor of the input's shape with arbitrary contents.
-  function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat, &
-      errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 71)
-    call give(f, 0, input)
-    if (present(dtype)) call give(f, 1, dtype)
-    if (present(device)) call give(f, 2, device)
-    if (present(requires_grad)) call give(f, 3, requires_grad)
-    if (present(memory_format)) call give(f, 4, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! zeros_like: A tensor of the input's shape filled with 0.
-  function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat, &
-      errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 72)
-    call give(f, 0, input)
-    if (present(dtype)) call give(f, 1, dtype)
-    if (present(device)) call give(f, 2, device)
-    if (present(requires_grad)) call give(f, 3, requires_grad)
-    if (present(memory_format)) call give(f, 4, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! ones_like: A tensor of the input's shape filled with 1.
-  function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, &
-      errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 73)
-    call give(f, 0, input)
-    if (present(dtype)) call give(f, 1, dtype)
-    if (present(device)) call give(f, 2, device)
-    if (present(requires_grad)) call give(f, 3, requires_grad)
-    if (present(memory_format)) call give(f, 4, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! full_like: A tensor of the input's shape filled with one number.
-  function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_format, stat, &
-      errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: fill_value
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 74)
-    call give(f, 0, input)
-    call give(f, 1, fill_value)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(device)) call give(f, 3, device)
-    if (present(requires_grad)) call give(f, 4, requires_grad)
-    if (present(memory_format)) call give(f, 5, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! new_empty: A tensor with arbitrary contents, of this tensor's dtype and device.
-  function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: size(:)
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 75)
-    call give(f, 0, input)
-    call give_list(f, 1, size)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(device)) call give(f, 3, device)
-    if (present(requires_grad)) call give(f, 4, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! new_zeros: A tensor filled with 0, of this tensor's dtype and device.
-  function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: size(:)
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 76)
-    call give(f, 0, input)
-    call give_list(f, 1, size)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(device)) call give(f, 3, device)
-    if (present(requires_grad)) call give(f, 4, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! new_ones: A tensor filled with 1, of this tensor's dtype and device.
-  function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: size(:)
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 77)
-    call give(f, 0, input)
-    call give_list(f, 1, size)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(device)) call give(f, 3, device)
-    if (present(requires_grad)) call give(f, 4, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! new_full: A tensor filled with one number, of this tensor's dtype and device.
-  function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat, &
-      errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: size(:)
-    class(*), intent(in) :: fill_value
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 78)
-    call give(f, 0, input)
-    call give_list(f, 1, size)
-    call give(f, 2, fill_value)
-    if (present(dtype)) call give(f, 3, dtype)
-    if (present(device)) call give(f, 4, device)
-    if (present(requires_grad)) call give(f, 5, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! from_numbers: A tensor with the given numbers.
-  function dt_from_numbers(data, size, dtype, device, requires_grad, stat, errmsg) result(out)
-    real(real64), intent(in) :: data(:)
-    class(*), intent(in), optional :: size(:)
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 79)
-    call give_list(f, 0, data)
-    if (present(size)) call give_list(f, 1, size)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(device)) call give(f, 3, device)
-    if (present(requires_grad)) call give(f, 4, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! from_bools: A bool tensor with the given truth values.
-  function dt_from_bools(data, size, device, stat, errmsg) result(out)
-    logical, intent(in) :: data(:)
-    class(*), intent(in), optional :: size(:)
-    character(*), intent(in), optional :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 80)
-    call give_list(f, 0, data)
-    if (present(size)) call give_list(f, 1, size)
-    if (present(device)) call give(f, 2, device)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! from_ints: Tensor of the given integers. torch.tensor of other languages.
-  function dt_from_ints(data, size, dtype, device, requires_grad, stat, errmsg) result(out)
-    class(*), intent(in) :: data(:)
-    class(*), intent(in), optional :: size(:)
-    integer, intent(in), optional :: dtype
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 81)
-    call give_list(f, 0, data)
-    if (present(size)) call give_list(f, 1, size)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(device)) call give(f, 3, device)
-    if (present(requires_grad)) call give(f, 4, requires_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! to_ints: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements,
-  ! row-major, rounded towards zero.
-  function dt_to_ints(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64), allocatable, dimension(:) :: out
-    type(frame) :: f
-    call dtf_begin(f, 82)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call take_integers(f, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! to_numbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All
-  ! elements, row-major.
-  function dt_to_numbers(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    real(real64), allocatable, dimension(:) :: out
-    type(frame) :: f
-    call dtf_begin(f, 83)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call take_reals(f, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! clone: A differentiable copy.
-  function dt_clone(input, memory_format, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 84)
-    call give(f, 0, input)
-    if (present(memory_format)) call give(f, 1, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! to: The tensor with another dtype or device; itself if nothing changes and copy is false.
-  function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, &
-      errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    character(*), intent(in), optional :: device
-    integer, intent(in), optional :: dtype
-    logical, intent(in), optional :: non_blocking
-    logical, intent(in), optional :: copy
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 85)
-    call give(f, 0, input)
-    if (present(device)) call give(f, 1, device)
-    if (present(dtype)) call give(f, 2, dtype)
-    if (present(non_blocking)) call give(f, 3, non_blocking)
-    if (present(copy)) call give(f, 4, copy)
-    if (present(memory_format)) call give(f, 5, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! cpu: The tensor on the CPU; itself if it is there.
-  function dt_cpu(input, memory_format, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 86)
-    call give(f, 0, input)
-    if (present(memory_format)) call give(f, 1, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! cuda: The tensor on a CUDA device; itself if it is there.
-  function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: non_blocking
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 87)
-    call give(f, 0, input)
-    if (present(device)) call give(f, 1, device)
-    if (present(non_blocking)) call give(f, 2, non_blocking)
-    if (present(memory_format)) call give(f, 3, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
-  function dt_contiguous(input, memory_format, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(in), optional :: memory_format
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 88)
-    call give(f, 0, input)
-    if (present(memory_format)) call give(f, 1, memory_format)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! copy_: Copies src into the tensor.
-  subroutine dt_copy_(input, src, non_blocking, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: src
-    logical, intent(in), optional :: non_blocking
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 89)
-    call give(f, 0, input)
-    call give(f, 1, src)
-    if (present(non_blocking)) call give(f, 2, non_blocking)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! fill_: Fills the tensor with one number.
-  subroutine dt_fill_(input, value, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 90)
-    call give(f, 0, input)
-    call give(f, 1, value)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! zero_: Fills the tensor with 0.
-  subroutine dt_zero_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 91)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! dataset_new: A dataset whose item i is row i of each tensor.
-  function dt_dataset_new(tensors, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: tensors(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_dataset) :: out
-    type(frame) :: f
-    call dtf_begin(f, 92)
-    call give_list(f, 0, tensors)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! dataset_len: How many items there are.
-  function dt_dataset_len(self, stat, errmsg) result(out)
-    class(dt_dataset), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 93)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0)
-    call dtf_end(f)
-  end function
-
-  ! data_loader_new: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
-  function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers, &
-      prefetch_factor, generator, stat, errmsg) result(out)
-    type(dt_dataset), intent(in) :: dataset
-    class(*), intent(in), optional :: batch_size
-    logical, intent(in), optional :: shuffle
-    logical, intent(in), optional :: drop_last
-    class(*), intent(in), optional :: num_workers
-    class(*), intent(in), optional :: prefetch_factor
-    type(dt_generator), intent(in), optional :: generator
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_data_loader) :: out
-    type(frame) :: f
-    call dtf_begin(f, 94)
-    call give(f, 0, dataset)
-    if (present(batch_size)) call give(f, 1, batch_size)
-    if (present(shuffle)) call give(f, 2, shuffle)
-    if (present(drop_last)) call give(f, 3, drop_last)
-    if (present(num_workers)) call give(f, 4, num_workers)
-    if (present(prefetch_factor)) call give(f, 5, prefetch_factor)
-    if (present(generator)) call give(f, 6, generator)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! data_loader_len: How many batches an epoch has.
-  function dt_data_loader_len(self, stat, errmsg) result(out)
-    class(dt_data_loader), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 95)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0)
-    call dtf_end(f)
-  end function
-
-  ! data_loader_start: Begins a new epoch, in a new order if the loader shuffles.
-  subroutine dt_data_loader_start(self, stat, errmsg)
-    class(dt_data_loader), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 96)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! data_loader_next: The next batch. Begins an epoch if none has begun. One tensor per field of
-  ! the dataset; an empty list after the last batch.
-  function dt_data_loader_next(self, stat, errmsg) result(out)
-    class(dt_data_loader), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable, dimension(:) :: out
-    type(frame) :: f
-    call dtf_begin(f, 97)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or
-  ! float64.
-  function dt_read_idx(path, stat, errmsg) result(out)
-    character(*), intent(in) :: path
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 98)
-    call give(f, 0, path)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! save_safetensors: Writes tensors in the safetensors format.
-  subroutine dt_save_safetensors(path, names, tensors, progress, stat, errmsg)
-    character(*), intent(in) :: path
-    character(*), intent(in) :: names(:)
-    type(dt_tensor), intent(in) :: tensors(:)
-    procedure(dt_progress), optional :: progress
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 99)
-    call give(f, 0, path)
-    call give_texts(f, 1, names)
-    call give_list(f, 2, tensors)
-    if (present(progress)) call give_procedure(f, 5, c_funloc(progress))
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! load_safetensors_bytes: Reads all tensors from memory in the safetensors format: weights that
-  ! are part of a program, or came over a network.
-  subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
-    character(*), intent(in) :: data
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, dimension(:), intent(out) :: names
-    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
-    type(frame) :: f
-    call dtf_begin(f, 100)
-    call give(f, 0, data)
-    call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
-    call dtf_end(f)
-  end subroutine
-
-  ! load_safetensors: Reads tensors of a safetensors file, in the order of the file or of the
-  ! names in `only`.
-  subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errmsg)
-    character(*), intent(in) :: path
-    character(*), intent(in), optional :: only(:)
-    procedure(dt_progress), optional :: progress
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, dimension(:), intent(out) :: names
-    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
-    type(frame) :: f
-    call dtf_begin(f, 101)
-    call give(f, 0, path)
-    if (present(only)) call give_texts(f, 1, only)
-    if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
-    call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
-    call dtf_end(f)
-  end subroutine
-
-  ! safetensors_names: The names of the tensors in a safetensors file.
-  function dt_safetensors_names(path, stat, errmsg) result(out)
-    character(*), intent(in) :: path
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, dimension(:) :: out
-    type(frame) :: f
-    call dtf_begin(f, 102)
-    call give(f, 0, path)
-    call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! cuda_device_count: How many CUDA devices there are.
-  function dt_cuda_device_count(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 103)
-    call finish(f, stat, errmsg)
-    out = f%results(0)
-    call dtf_end(f)
-  end function
-
-  ! cuda_reason: Why CUDA is not available, in the words of what failed. Empty if CUDA is
-  ! available.
-  function dt_cuda_reason(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable :: out
-    type(frame) :: f
-    call dtf_begin(f, 104)
-    call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! cuda_current_device: Which CUDA device is meant where none is numbered, in this context.
-  function dt_cuda_current_device(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 105)
-    call finish(f, stat, errmsg)
-    out = f%results(0)
-    call dtf_end(f)
-  end function
-
-  ! cuda_set_device: Sets the CUDA device that is meant where none is numbered, in this context.
-  subroutine dt_cuda_set_device(index, stat, errmsg)
-    class(*), intent(in) :: index
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 106)
-    call give(f, 0, index)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! device_from_text: The device that a text names. The device; one without a number has the index
-  ! -1, which stands for CUDA's current one.
-  function dt_device_from_text(text, stat, errmsg) result(out)
-    character(*), intent(in) :: text
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable :: out
-    type(frame) :: f
-    call dtf_begin(f, 107)
-    call give(f, 0, text)
-    call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! device_name: The maker's name of a device: "NVIDIA H200".
-  function dt_device_name(device, stat, errmsg) result(out)
-    character(*), intent(in) :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable :: out
-    type(frame) :: f
-    call dtf_begin(f, 108)
-    call give(f, 0, device)
-    call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! device_capability: The compute capability of a CUDA device.
-  subroutine dt_device_capability(device, major, minor, stat, errmsg)
-    character(*), intent(in) :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64), intent(out) :: major
-    integer(int64), intent(out) :: minor
-    type(frame) :: f
-    call dtf_begin(f, 109)
-    call give(f, 0, device)
-    call finish(f, stat, errmsg)
-    major = f%results(0)
-    minor = f%results(1)
-    call dtf_end(f)
-  end subroutine
-
-  ! get_device_properties: What a CUDA device is. Its maker's name, its compute capability, how
-  ! many multiprocessors it has, and the bytes of its memory.
-  subroutine dt_get_device_properties(device, name, major, minor, multi_processor_count, &
-      total_memory, stat, errmsg)
-    character(*), intent(in) :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, intent(out) :: name
-    integer(int64), intent(out) :: major
-    integer(int64), intent(out) :: minor
-    integer(int64), intent(out) :: multi_processor_count
-    integer(int64), intent(out) :: total_memory
-    type(frame) :: f
-    call dtf_begin(f, 110)
-    call give(f, 0, device)
-    call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, name)
-    major = f%results(1)
-    minor = f%results(2)
-    multi_processor_count = f%results(3)
-    total_memory = f%results(4)
-    call dtf_end(f)
-  end subroutine
-
-  ! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the
-  ! driver sees them, and the most that tensors used and that the allocator held since the last
-  ! reset.
-  subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, stat, errmsg)
-    character(*), intent(in) :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64), intent(out) :: free
-    integer(int64), intent(out) :: total
-    integer(int64), intent(out) :: peak_allocated
-    integer(int64), intent(out) :: peak_reserved
-    type(frame) :: f
-    call dtf_begin(f, 111)
-    call give(f, 0, device)
-    call finish(f, stat, errmsg)
-    free = f%results(0)
-    total = f%results(1)
-    peak_allocated = f%results(2)
-    peak_reserved = f%results(3)
-    call dtf_end(f)
-  end subroutine
-
-  ! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for
-  ! memory_stats and device_memory.
-  subroutine dt_reset_peak_memory_stats(device, stat, errmsg)
-    character(*), intent(in), optional :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 112)
-    if (present(device)) call give(f, 0, device)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! set_tf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
-  ! process.
-  subroutine dt_set_tf32(matmul, convolution, stat, errmsg)
-    logical, intent(in) :: matmul
-    logical, intent(in) :: convolution
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 113)
-    call give(f, 0, matmul)
-    call give(f, 1, convolution)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! get_tf32: What set_tf32 set.
-  subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    logical, intent(out) :: matmul
-    logical, intent(out) :: convolution
-    type(frame) :: f
-    call dtf_begin(f, 114)
-    call finish(f, stat, errmsg)
-    matmul = f%results(0) /= 0
-    convolution = f%results(1) /= 0
-    call dtf_end(f)
-  end subroutine
-
-  ! tensor_pin_memory: A copy in page-locked memory, from and to which GPUs copy without a detour.
-  function dt_tensor_pin_memory(input, stat, errmsg) result(out)
-    class(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 115)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! tensor_is_pinned: Whether the tensor lies in memory that pin_memory allocated.
-  function dt_tensor_is_pinned(input, stat, errmsg) result(out)
-    class(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    logical :: out
-    type(frame) :: f
-    call dtf_begin(f, 116)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    out = f%results(0) /= 0
-    call dtf_end(f)
-  end function
-
-  ! stream_new: A new stream. Work goes to it after set_stream.
-  function dt_stream_new(device, priority, stat, errmsg) result(out)
-    character(*), intent(in), optional :: device
-    class(*), intent(in), optional :: priority
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_stream) :: out
-    type(frame) :: f
-    call dtf_begin(f, 117)
-    if (present(device)) call give(f, 0, device)
-    if (present(priority)) call give(f, 1, priority)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! stream_external: A stream that another library made, to order work with it.
-  function dt_stream_external(device, native, stat, errmsg) result(out)
-    character(*), intent(in) :: device
-    class(*), intent(in) :: native
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_stream) :: out
-    type(frame) :: f
-    call dtf_begin(f, 118)
-    call give(f, 0, device)
-    call give(f, 1, native)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! current_stream: The stream that this context's work on a device goes to.
-  function dt_current_stream(device, stat, errmsg) result(out)
-    character(*), intent(in), optional :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_stream) :: out
-    type(frame) :: f
-    call dtf_begin(f, 119)
-    if (present(device)) call give(f, 0, device)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! default_stream: The device's main stream, which work goes to until set_stream says otherwise.
-  function dt_default_stream(device, stat, errmsg) result(out)
-    character(*), intent(in), optional :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_stream) :: out
-    type(frame) :: f
-    call dtf_begin(f, 120)
-    if (present(device)) call give(f, 0, device)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! stream_device: The device that the stream belongs to.
-  function dt_stream_device(self, stat, errmsg) result(out)
-    class(dt_stream), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable :: out
-    type(frame) :: f
-    call dtf_begin(f, 121)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! stream_native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a
-  ! main stream and on the CPU.
-  function dt_stream_native(self, stat, errmsg) result(out)
-    class(dt_stream), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 122)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0)
-    call dtf_end(f)
-  end function
-
-  ! set_stream: Sends what this context does on a device to a stream from now on.
-  subroutine dt_set_stream(device, stream, stat, errmsg)
-    character(*), intent(in) :: device
-    type(dt_stream), intent(in), optional :: stream
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 123)
-    call give(f, 0, device)
-    if (present(stream)) call give(f, 1, stream)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! stream_synchronize: Waits until everything in the stream is done.
-  subroutine dt_stream_synchronize(self, stat, errmsg)
-    class(dt_stream), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 124)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! stream_query: Whether everything in the stream is done.
-  function dt_stream_query(self, stat, errmsg) result(out)
-    class(dt_stream), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    logical :: out
-    type(frame) :: f
-    call dtf_begin(f, 125)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0) /= 0
-    call dtf_end(f)
-  end function
-
-  ! tensor_record_stream: Says that a stream uses the tensor's memory, so that it is not given
-  ! away before the stream is done with it.
-  subroutine dt_tensor_record_stream(input, stream, stat, errmsg)
-    class(dt_tensor), intent(in) :: input
-    type(dt_stream), intent(in) :: stream
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 126)
-    call give(f, 0, input)
-    call give(f, 1, stream)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! event_new: A new event.
-  function dt_event_new(device, timing, stat, errmsg) result(out)
-    character(*), intent(in), optional :: device
-    logical, intent(in), optional :: timing
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_event) :: out
-    type(frame) :: f
-    call dtf_begin(f, 127)
-    if (present(device)) call give(f, 0, device)
-    if (present(timing)) call give(f, 1, timing)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! event_device: The device that the event belongs to.
-  function dt_event_device(self, stat, errmsg) result(out)
-    class(dt_event), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable :: out
-    type(frame) :: f
-    call dtf_begin(f, 128)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! event_record: Puts the mark at the end of a stream.
-  subroutine dt_event_record(self, stream, stat, errmsg)
-    class(dt_event), intent(in) :: self
-    type(dt_stream), intent(in), optional :: stream
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 129)
-    call give(f, 0, self)
-    if (present(stream)) call give(f, 1, stream)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! event_wait: The device's current stream goes on when the mark has been reached.
-  subroutine dt_event_wait(self, device, stat, errmsg)
-    class(dt_event), intent(in) :: self
-    character(*), intent(in), optional :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 130)
-    call give(f, 0, self)
-    if (present(device)) call give(f, 1, device)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! event_synchronize: Waits until the mark has been reached.
-  subroutine dt_event_synchronize(self, stat, errmsg)
-    class(dt_event), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 131)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! event_query: Whether the mark has been reached.
-  function dt_event_query(self, stat, errmsg) result(out)
-    class(dt_event), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    logical :: out
-    type(frame) :: f
-    call dtf_begin(f, 132)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0) /= 0
-    call dtf_end(f)
-  end function
-
-  ! event_elapsed_time: The time between two marks that have been reached. Milliseconds.
-  function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
-    class(dt_event), intent(in) :: self
-    type(dt_event), intent(in) :: end
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    real(real64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 133)
-    call give(f, 0, self)
-    call give(f, 1, end)
-    call finish(f, stat, errmsg)
-    out = take_real(f, 0)
-    call dtf_end(f)
-  end function
-
-  ! graph_new: An empty graph for a CUDA device.
-  function dt_graph_new(device, stat, errmsg) result(out)
-    character(*), intent(in), optional :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_graph) :: out
-    type(frame) :: f
-    call dtf_begin(f, 134)
-    if (present(device)) call give(f, 0, device)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! graph_begin: From here to graph_end, what this thread does on the device is recorded, not run.
-  ! Reading a tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's
-  ! first step, must have run before.
-  subroutine dt_graph_begin(self, stat, errmsg)
-    class(dt_graph), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 135)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! graph_end: Ends the recording. Tensors made meanwhile get their values with each replay.
-  subroutine dt_graph_end(self, stat, errmsg)
-    class(dt_graph), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 136)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! graph_abandon: Ends the recording and throws it away; without one, does nothing.
-  subroutine dt_graph_abandon(self, stat, errmsg)
-    class(dt_graph), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 137)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! graph_replay: Runs the recorded work on the current stream, on what its tensors hold now.
-  ! Random numbers go on where the generator is.
-  subroutine dt_graph_replay(self, stat, errmsg)
-    class(dt_graph), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 138)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! is_capturing: Whether this thread is capturing a graph.
-  function dt_is_capturing(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    logical :: out
-    type(frame) :: f
-    call dtf_begin(f, 139)
-    call finish(f, stat, errmsg)
-    out = f%results(0) /= 0
-    call dtf_end(f)
-  end function
-
-  ! index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
-  ! nonzero positions.
-  function dt_index(input, indices, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: indices(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 140)
-    call give(f, 0, input)
-    call give_list(f, 1, indices)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! index_put: A copy of the input with input[indices] = values.
-  function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: indices(:)
-    type(dt_tensor), intent(in) :: values
-    logical, intent(in), optional :: accumulate
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 141)
-    call give(f, 0, input)
-    call give_list(f, 1, indices)
-    call give(f, 2, values)
-    if (present(accumulate)) call give(f, 3, accumulate)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! index_put_: Writes values at indices, in place.
-  subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: indices(:)
-    type(dt_tensor), intent(in) :: values
-    logical, intent(in), optional :: accumulate
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 142)
-    call give(f, 0, input)
-    call give_list(f, 1, indices)
-    call give(f, 2, values)
-    if (present(accumulate)) call give(f, 3, accumulate)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! index_select: The slices along a dimension that the index names.
-  function dt_index_select(input, dim, index, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    type(dt_tensor), intent(in) :: index
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 143)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    call give(f, 2, index)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! index_add: A copy of the input with alpha * source added to the slices that the index names.
-  function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    type(dt_tensor), intent(in) :: index
-    type(dt_tensor), intent(in) :: source
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 144)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    call give(f, 2, index)
-    call give(f, 3, source)
-    if (present(alpha)) call give(f, 4, alpha)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! index_add_: In-place version of `index_add`.
-  subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    type(dt_tensor), intent(in) :: index
-    type(dt_tensor), intent(in) :: source
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 145)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    call give(f, 2, index)
-    call give(f, 3, source)
-    if (present(alpha)) call give(f, 4, alpha)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
-  function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    type(dt_tensor), intent(in) :: index
-    logical, intent(in), optional :: sparse_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 146)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    call give(f, 2, index)
-    if (present(sparse_grad)) call give(f, 3, sparse_grad)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and
-  ! so on.
-  function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    type(dt_tensor), intent(in) :: index
-    class(*), intent(in) :: src
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 147)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    call give(f, 2, index)
-    call give(f, 3, src)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! scatter_: In-place version of `scatter`.
-  subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    type(dt_tensor), intent(in) :: index
-    class(*), intent(in) :: src
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 148)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    call give(f, 2, index)
-    call give(f, 3, src)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! scatter_add: scatter that adds; repeated indices add up.
-  function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    type(dt_tensor), intent(in) :: index
-    type(dt_tensor), intent(in) :: src
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 149)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    call give(f, 2, index)
-    call give(f, 3, src)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! scatter_add_: In-place version of `scatter_add`.
-  subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    type(dt_tensor), intent(in) :: index
-    type(dt_tensor), intent(in) :: src
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 150)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    call give(f, 2, index)
-    call give(f, 3, src)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! masked_select: The elements where the mask holds, 1-d.
-  function dt_masked_select(input, mask, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: mask
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 151)
-    call give(f, 0, input)
-    call give(f, 1, mask)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nonzero: The positions of nonzero elements: int64 [count, dimensions].
-  function dt_nonzero(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 152)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! one_hot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
-  function dt_one_hot(input, num_classes, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: num_classes
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 153)
-    call give(f, 0, input)
-    if (present(num_classes)) call give(f, 1, num_classes)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! tril: The lower triangle of matrices; other elements become 0.
-  function dt_tril(input, diagonal, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: diagonal
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 154)
-    call give(f, 0, input)
-    if (present(diagonal)) call give(f, 1, diagonal)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! tril_: In-place version of `tril`.
-  subroutine dt_tril_(input, diagonal, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: diagonal
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 155)
-    call give(f, 0, input)
-    if (present(diagonal)) call give(f, 1, diagonal)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! triu: The upper triangle of matrices; other elements become 0.
-  function dt_triu(input, diagonal, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: diagonal
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 156)
-    call give(f, 0, input)
-    if (present(diagonal)) call give(f, 1, diagonal)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! triu_: In-place version of `triu`.
-  subroutine dt_triu_(input, diagonal, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: diagonal
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 157)
-    call give(f, 0, input)
-    if (present(diagonal)) call give(f, 1, diagonal)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! at: input[index] of Python. A view, unless there are tensors.
-  function dt_at(input, index, tensors, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    character(*), intent(in) :: index
-    type(dt_tensor), intent(in), optional :: tensors(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 158)
-    call give(f, 0, input)
-    call give(f, 1, index)
-    if (present(tensors)) call give_list(f, 2, tensors)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! set_at: input[index] = value of Python.
-  subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    character(*), intent(in) :: index
-    class(*), intent(in) :: value
-    type(dt_tensor), intent(in), optional :: tensors(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 159)
-    call give(f, 0, input)
-    call give(f, 1, index)
-    call give(f, 2, value)
-    if (present(tensors)) call give_list(f, 3, tensors)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
-  function dt_matmul(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 160)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! mm: Product of two matrices: [n, k] and [k, m] make [n, m].
-  function dt_mm(input, mat2, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: mat2
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 161)
-    call give(f, 0, input)
-    call give(f, 1, mat2)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
-  function dt_bmm(input, mat2, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: mat2
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 162)
-    call give(f, 0, input)
-    call give(f, 1, mat2)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! mv: Product of a matrix [n, k] and a vector [k]: [n].
-  function dt_mv(input, vec, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: vec
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 163)
-    call give(f, 0, input)
-    call give(f, 1, vec)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! dot: Inner product of two vectors, 0-d.
-  function dt_dot(input, tensor, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: tensor
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 164)
-    call give(f, 0, input)
-    call give(f, 1, tensor)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! addmm: beta * input + alpha * (mat1 @ mat2).
-  function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: mat1
-    type(dt_tensor), intent(in) :: mat2
-    class(*), intent(in), optional :: beta
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 165)
-    call give(f, 0, input)
-    call give(f, 1, mat1)
-    call give(f, 2, mat2)
-    if (present(beta)) call give(f, 3, beta)
-    if (present(alpha)) call give(f, 4, alpha)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! addmm_: In-place version of `addmm`.
-  subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: mat1
-    type(dt_tensor), intent(in) :: mat2
-    class(*), intent(in), optional :: beta
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 166)
-    call give(f, 0, input)
-    call give(f, 1, mat1)
-    call give(f, 2, mat2)
-    if (present(beta)) call give(f, 3, beta)
-    if (present(alpha)) call give(f, 4, alpha)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! mse_loss: (input - target) squared.
-  function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: target
-    integer, intent(in), optional :: reduction
-    type(dt_tensor), intent(in), optional :: weight
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 167)
-    call give(f, 0, input)
-    call give(f, 1, target)
-    if (present(reduction)) call give(f, 2, reduction)
-    if (present(weight)) call give(f, 3, weight)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! l1_loss: |input - target|.
-  function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: target
-    integer, intent(in), optional :: reduction
-    type(dt_tensor), intent(in), optional :: weight
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 168)
-    call give(f, 0, input)
-    call give(f, 1, target)
-    if (present(reduction)) call give(f, 2, reduction)
-    if (present(weight)) call give(f, 3, weight)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nll_loss: Negative log-likelihood: -weight[target] * input[target].
-  function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: target
-    type(dt_tensor), intent(in), optional :: weight
-    class(*), intent(in), optional :: ignore_index
-    integer, intent(in), optional :: reduction
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 169)
-    call give(f, 0, input)
-    call give(f, 1, target)
-    if (present(weight)) call give(f, 2, weight)
-    if (present(ignore_index)) call give(f, 3, ignore_index)
-    if (present(reduction)) call give(f, 4, reduction)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! cross_entropy: Negative log-likelihood of log_softmax(input) over dimension 1.
-  function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing, &
-      stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: target
-    type(dt_tensor), intent(in), optional :: weight
-    class(*), intent(in), optional :: ignore_index
-    integer, intent(in), optional :: reduction
-    real(real64), intent(in), optional :: label_smoothing
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 170)
-    call give(f, 0, input)
-    call give(f, 1, target)
-    if (present(weight)) call give(f, 2, weight)
-    if (present(ignore_index)) call give(f, 3, ignore_index)
-    if (present(reduction)) call give(f, 4, reduction)
-    if (present(label_smoothing)) call give(f, 5, label_smoothing)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! binary_cross_entropy: -(target * log(input) + (1 - target) * log(1 - input)); logarithms are
-  ! bounded by -100.
-  function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: target
-    type(dt_tensor), intent(in), optional :: weight
-    integer, intent(in), optional :: reduction
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 171)
-    call give(f, 0, input)
-    call give(f, 1, target)
-    if (present(weight)) call give(f, 2, weight)
-    if (present(reduction)) call give(f, 3, reduction)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(input), without overflow.
-  function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight, &
-      stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: target
-    type(dt_tensor), intent(in), optional :: weight
-    integer, intent(in), optional :: reduction
-    type(dt_tensor), intent(in), optional :: pos_weight
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 172)
-    call give(f, 0, input)
-    call give(f, 1, target)
-    if (present(weight)) call give(f, 2, weight)
-    if (present(reduction)) call give(f, 3, reduction)
-    if (present(pos_weight)) call give(f, 4, pos_weight)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! module_forward: Applies the module.
-  function dt_module_forward(self, input, target, stat, errmsg) result(out)
-    class(dt_module), intent(in) :: self
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in), optional :: target
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 173)
-    call give(f, 0, self)
-    call give(f, 1, input)
-    if (present(target)) call give(f, 2, target)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! module_kind: The module's class: Linear.
-  function dt_module_kind(self, stat, errmsg) result(out)
-    class(dt_module), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable :: out
-    type(frame) :: f
-    call dtf_begin(f, 174)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! module_train: Sets the mode of the module and all below it: dropout and batch norm tell the
-  ! two apart.
-  subroutine dt_module_train(self, mode, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    logical, intent(in), optional :: mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 175)
-    call give(f, 0, self)
-    if (present(mode)) call give(f, 1, mode)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_is_training: Whether the module is in training mode.
-  function dt_module_is_training(self, stat, errmsg) result(out)
-    class(dt_module), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    logical :: out
-    type(frame) :: f
-    call dtf_begin(f, 176)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0) /= 0
-    call dtf_end(f)
-  end function
-
-  ! module_parameters: The parameters of the module and of all below it; one that has several
-  ! names (tied weights) is listed once.
-  function dt_module_parameters(self, stat, errmsg) result(out)
-    class(dt_module), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor), allocatable, dimension(:) :: out
-    type(frame) :: f
-    call dtf_begin(f, 177)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! module_named_parameters: The parameters with their names: 0.weight. One that has several is
-  ! listed once, under the first.
-  subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, dimension(:), intent(out) :: names
-    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
-    type(frame) :: f
-    call dtf_begin(f, 178)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_named_buffers: The buffers with their names: state that is not trained.
-  subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, dimension(:), intent(out) :: names
-    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
-    type(frame) :: f
-    call dtf_begin(f, 179)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_state_dict: Parameters and buffers under PyTorch's state-dict names. The tensors are
-  ! the module's own, not copies.
-  subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, dimension(:), intent(out) :: names
-    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
-    type(frame) :: f
-    call dtf_begin(f, 180)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_load_state_dict: Sets parameters and buffers.
-  subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    character(*), intent(in) :: names(:)
-    type(dt_tensor), intent(in) :: tensors(:)
-    logical, intent(in), optional :: strict
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 181)
-    call give(f, 0, self)
-    call give_texts(f, 1, names)
-    call give_list(f, 2, tensors)
-    if (present(strict)) call give(f, 3, strict)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_save: Writes parameters and buffers under their state-dict names.
-  subroutine dt_module_save(self, path, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    character(*), intent(in) :: path
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 182)
-    call give(f, 0, self)
-    call give(f, 1, path)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_load: Sets parameters and buffers from a file.
-  subroutine dt_module_load(self, path, strict, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    character(*), intent(in) :: path
-    logical, intent(in), optional :: strict
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 183)
-    call give(f, 0, self)
-    call give(f, 1, path)
-    if (present(strict)) call give(f, 2, strict)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_to: Moves or converts parameters and buffers. They stay the same tensors, so an
-  ! optimizer keeps working. No other thread may use them meanwhile.
-  subroutine dt_module_to(self, device, dtype, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    character(*), intent(in), optional :: device
-    integer, intent(in), optional :: dtype
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 184)
-    call give(f, 0, self)
-    if (present(device)) call give(f, 1, device)
-    if (present(dtype)) call give(f, 2, dtype)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_cpu: Moves parameters and buffers to the CPU, as module_to does.
-  subroutine dt_module_cpu(self, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 185)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_cuda: Moves parameters and buffers to a CUDA device, as module_to does.
-  subroutine dt_module_cuda(self, device, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    character(*), intent(in), optional :: device
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 186)
-    call give(f, 0, self)
-    if (present(device)) call give(f, 1, device)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_zero_grad: Forgets the gradients of all parameters.
-  subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    logical, intent(in), optional :: set_to_none
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 187)
-    call give(f, 0, self)
-    if (present(set_to_none)) call give(f, 1, set_to_none)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_requires_grad_: Freezes or unfreezes all parameters.
-  subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    logical, intent(in), optional :: requires_grad
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 188)
-    call give(f, 0, self)
-    if (present(requires_grad)) call give(f, 1, requires_grad)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_children_len: How many direct children there are.
-  function dt_module_children_len(self, stat, errmsg) result(out)
-    class(dt_module), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 189)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0)
-    call dtf_end(f)
-  end function
-
-  ! module_child: A direct child.
-  function dt_module_child(self, index, stat, errmsg) result(out)
-    class(dt_module), intent(in) :: self
-    class(*), intent(in) :: index
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 190)
-    call give(f, 0, self)
-    call give(f, 1, index)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! module_new: An empty container for state and children. It has no forward: the program applies
-  ! the children itself.
-  function dt_module_new(kind, stat, errmsg) result(out)
-    character(*), intent(in) :: kind
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 191)
-    call give(f, 0, kind)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! module_register_parameter: Adds a parameter.
-  subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    character(*), intent(in) :: name
-    type(dt_tensor), intent(in) :: param
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 192)
-    call give(f, 0, self)
-    call give(f, 1, name)
-    call give(f, 2, param)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_register_buffer: Adds a buffer.
-  subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    character(*), intent(in) :: name
-    type(dt_tensor), intent(in) :: buffer
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 193)
-    call give(f, 0, self)
-    call give(f, 1, name)
-    call give(f, 2, buffer)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! module_register_module: Adds a child.
-  subroutine dt_module_register_module(self, name, child, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    character(*), intent(in) :: name
-    type(dt_module), intent(in) :: child
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 194)
-    call give(f, 0, self)
-    call give(f, 1, name)
-    call give(f, 2, child)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! nn_sequential: A module that runs its children one after another. It begins empty.
-  function dt_nn_sequential(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 195)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! module_append: Adds a child to a Sequential, under the next number.
-  subroutine dt_module_append(self, child, stat, errmsg)
-    class(dt_module), intent(in) :: self
-    type(dt_module), intent(in) :: child
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 196)
-    call give(f, 0, self)
-    call give(f, 1, child)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! linear: input @ weight.T + bias: [..., out_features].
-  function dt_linear(input, weight, bias, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: weight
-    type(dt_tensor), intent(in), optional :: bias
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 197)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! linear_activation: activation(linear(input, weight, bias)): [..., out_features]. The product's
-  ! kernel applies the activation, so that what is before it is never written to memory.
-  ! nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no
-  ! such function; its numbers are those of the two in turn.
-  function dt_linear_activation(input, weight, bias, activation, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: weight
-    type(dt_tensor), intent(in), optional :: bias
-    integer, intent(in) :: activation
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 198)
-    call give(f, 0, input)
-    call give(f, 1, weight)
-    if (present(bias)) call give(f, 2, bias)
-    call give(f, 3, activation)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_padding)) call give_list(f, 5, output_padding)
+    if (present(groups)) call give(f, 6, groups)
+    if (present(dilation)) call give_list(f, 7, dilation)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -7338,7 +5363,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 199)
+    call dtf_begin(f, 71)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7365,7 +5390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 200)
+    call dtf_begin(f, 72)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7378,26 +5403,5831 @@ contains
     call dtf_end(f)
   end function
 
-  ! interpolate: Resizes images by repeating or leaving out elements. Channels-last in gives
-  ! channels-last out.
-  function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(out)
+  ! conv_transpose2d: The transpose of conv2d as a linear map of its input, which the gradient of
+  ! conv2d is, too (also called deconvolution): [batch, out_channels, height, width], where height
+  ! and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding +
+  ! 1.
+  function dt_conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, &
+      dilation, stat, errmsg) result(out)
     type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: size(:)
-    real(real64), intent(in), optional :: scale_factor(:)
-    integer, intent(in), optional :: mode
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_padding(:)
+    class(*), intent(in), optional :: groups
+    class(*), intent(in), optional :: dilation(:)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 201)
+    call dtf_begin(f, 73)
     call give(f, 0, input)
-    if (present(size)) call give_list(f, 1, size)
-    if (present(scale_factor)) call give_list(f, 2, scale_factor)
-    if (present(mode)) call give(f, 3, mode)
+    call give(f, 1, weight)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_padding)) call give_list(f, 5, output_padding)
+    if (present(groups)) call give(f, 6, groups)
+    if (present(dilation)) call give_list(f, 7, dilation)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
   end function
+
+  ! conv3d: 3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+  ! out_channels, depth, height, width], where depth, height and width are (size + 2 * padding -
+  ! dilation * (kernel - 1) - 1) / stride + 1, rounded down.
+  function dt_conv3d(input, weight, bias, stride, padding, dilation, groups, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    class(*), intent(in), optional :: groups
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 74)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(dilation)) call give_list(f, 5, dilation)
+    if (present(groups)) call give(f, 6, groups)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! conv3d_padding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
+  function dt_conv3d_padding(input, weight, bias, stride, padding, dilation, groups, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    class(*), intent(in), optional :: stride(:)
+    character(*), intent(in), optional :: padding
+    class(*), intent(in), optional :: dilation(:)
+    class(*), intent(in), optional :: groups
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 75)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give(f, 4, padding)
+    if (present(dilation)) call give_list(f, 5, dilation)
+    if (present(groups)) call give(f, 6, groups)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! conv_transpose3d: The transpose of conv3d as a linear map of its input, which the gradient of
+  ! conv3d is, too (also called deconvolution): [batch, out_channels, depth, height, width], where
+  ! depth, height and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+  ! output_padding + 1.
+  function dt_conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, &
+      dilation, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_padding(:)
+    class(*), intent(in), optional :: groups
+    class(*), intent(in), optional :: dilation(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 76)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_padding)) call give_list(f, 5, output_padding)
+    if (present(groups)) call give(f, 6, groups)
+    if (present(dilation)) call give_list(f, 7, dilation)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! empty: A tensor with arbitrary contents.
+  function dt_empty(size, dtype, device, requires_grad, memory_format, stat, errmsg) result(out)
+    class(*), intent(in) :: size(:)
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 77)
+    call give_list(f, 0, size)
+    if (present(dtype)) call give(f, 1, dtype)
+    if (present(device)) call give(f, 2, device)
+    if (present(requires_grad)) call give(f, 3, requires_grad)
+    if (present(memory_format)) call give(f, 4, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! zeros: A tensor filled with 0.
+  function dt_zeros(size, dtype, device, requires_grad, stat, errmsg) result(out)
+    class(*), intent(in) :: size(:)
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 78)
+    call give_list(f, 0, size)
+    if (present(dtype)) call give(f, 1, dtype)
+    if (present(device)) call give(f, 2, device)
+    if (present(requires_grad)) call give(f, 3, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! ones: A tensor filled with 1.
+  function dt_ones(size, dtype, device, requires_grad, stat, errmsg) result(out)
+    class(*), intent(in) :: size(:)
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 79)
+    call give_list(f, 0, size)
+    if (present(dtype)) call give(f, 1, dtype)
+    if (present(device)) call give(f, 2, device)
+    if (present(requires_grad)) call give(f, 3, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! full: A tensor filled with one number.
+  function dt_full(size, fill_value, dtype, device, requires_grad, stat, errmsg) result(out)
+    class(*), intent(in) :: size(:)
+    class(*), intent(in) :: fill_value
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 80)
+    call give_list(f, 0, size)
+    call give(f, 1, fill_value)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(device)) call give(f, 3, device)
+    if (present(requires_grad)) call give(f, 4, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! arange: The values start, start + step, ... before end, 1-d.
+  function dt_arange(start, end, step, dtype, device, requires_grad, stat, errmsg) result(out)
+    class(*), intent(in) :: start
+    class(*), intent(in) :: end
+    class(*), intent(in), optional :: step
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 81)
+    call give(f, 0, start)
+    call give(f, 1, end)
+    if (present(step)) call give(f, 2, step)
+    if (present(dtype)) call give(f, 3, dtype)
+    if (present(device)) call give(f, 4, device)
+    if (present(requires_grad)) call give(f, 5, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! linspace: Evenly spaced values from start to end, both included, 1-d.
+  function dt_linspace(start, end, steps, dtype, device, requires_grad, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: start
+    class(*), intent(in) :: end
+    class(*), intent(in) :: steps
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 82)
+    call give(f, 0, start)
+    call give(f, 1, end)
+    call give(f, 2, steps)
+    if (present(dtype)) call give(f, 3, dtype)
+    if (present(device)) call give(f, 4, device)
+    if (present(requires_grad)) call give(f, 5, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! eye: A matrix with ones on the diagonal and zeros elsewhere.
+  function dt_eye(n, m, dtype, device, requires_grad, stat, errmsg) result(out)
+    class(*), intent(in) :: n
+    class(*), intent(in), optional :: m
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 83)
+    call give(f, 0, n)
+    if (present(m)) call give(f, 1, m)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(device)) call give(f, 3, device)
+    if (present(requires_grad)) call give(f, 4, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! scalar_tensor: A 0-d tensor with one number.
+  function dt_scalar_tensor(s, dtype, device, requires_grad, stat, errmsg) result(out)
+    class(*), intent(in) :: s
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 84)
+    call give(f, 0, s)
+    if (present(dtype)) call give(f, 1, dtype)
+    if (present(device)) call give(f, 2, device)
+    if (present(requires_grad)) call give(f, 3, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! empty_like: A tensor of the input's shape with arbitrary contents.
+  function dt_empty_like(input, dtype, device, requires_grad, memory_format, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 85)
+    call give(f, 0, input)
+    if (present(dtype)) call give(f, 1, dtype)
+    if (present(device)) call give(f, 2, device)
+    if (present(requires_grad)) call give(f, 3, requires_grad)
+    if (present(memory_format)) call give(f, 4, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! zeros_like: A tensor of the input's shape filled with 0.
+  function dt_zeros_like(input, dtype, device, requires_grad, memory_format, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 86)
+    call give(f, 0, input)
+    if (present(dtype)) call give(f, 1, dtype)
+    if (present(device)) call give(f, 2, device)
+    if (present(requires_grad)) call give(f, 3, requires_grad)
+    if (present(memory_format)) call give(f, 4, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! ones_like: A tensor of the input's shape filled with 1.
+  function dt_ones_like(input, dtype, device, requires_grad, memory_format, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 87)
+    call give(f, 0, input)
+    if (present(dtype)) call give(f, 1, dtype)
+    if (present(device)) call give(f, 2, device)
+    if (present(requires_grad)) call give(f, 3, requires_grad)
+    if (present(memory_format)) call give(f, 4, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! full_like: A tensor of the input's shape filled with one number.
+  function dt_full_like(input, fill_value, dtype, device, requires_grad, memory_format, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: fill_value
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 88)
+    call give(f, 0, input)
+    call give(f, 1, fill_value)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(device)) call give(f, 3, device)
+    if (present(requires_grad)) call give(f, 4, requires_grad)
+    if (present(memory_format)) call give(f, 5, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! new_empty: A tensor with arbitrary contents, of this tensor's dtype and device.
+  function dt_new_empty(input, size, dtype, device, requires_grad, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: size(:)
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 89)
+    call give(f, 0, input)
+    call give_list(f, 1, size)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(device)) call give(f, 3, device)
+    if (present(requires_grad)) call give(f, 4, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! new_zeros: A tensor filled with 0, of this tensor's dtype and device.
+  function dt_new_zeros(input, size, dtype, device, requires_grad, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: size(:)
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 90)
+    call give(f, 0, input)
+    call give_list(f, 1, size)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(device)) call give(f, 3, device)
+    if (present(requires_grad)) call give(f, 4, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! new_ones: A tensor filled with 1, of this tensor's dtype and device.
+  function dt_new_ones(input, size, dtype, device, requires_grad, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: size(:)
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 91)
+    call give(f, 0, input)
+    call give_list(f, 1, size)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(device)) call give(f, 3, device)
+    if (present(requires_grad)) call give(f, 4, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! new_full: A tensor filled with one number, of this tensor's dtype and device.
+  function dt_new_full(input, size, fill_value, dtype, device, requires_grad, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: size(:)
+    class(*), intent(in) :: fill_value
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 92)
+    call give(f, 0, input)
+    call give_list(f, 1, size)
+    call give(f, 2, fill_value)
+    if (present(dtype)) call give(f, 3, dtype)
+    if (present(device)) call give(f, 4, device)
+    if (present(requires_grad)) call give(f, 5, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! from_numbers: A tensor with the given numbers.
+  function dt_from_numbers(data, size, dtype, device, requires_grad, stat, errmsg) result(out)
+    real(real64), intent(in) :: data(:)
+    class(*), intent(in), optional :: size(:)
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 93)
+    call give_list(f, 0, data)
+    if (present(size)) call give_list(f, 1, size)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(device)) call give(f, 3, device)
+    if (present(requires_grad)) call give(f, 4, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! from_bools: A bool tensor with the given truth values.
+  function dt_from_bools(data, size, device, stat, errmsg) result(out)
+    logical, intent(in) :: data(:)
+    class(*), intent(in), optional :: size(:)
+    character(*), intent(in), optional :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 94)
+    call give_list(f, 0, data)
+    if (present(size)) call give_list(f, 1, size)
+    if (present(device)) call give(f, 2, device)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! from_ints: Tensor of the given integers. torch.tensor of other languages.
+  function dt_from_ints(data, size, dtype, device, requires_grad, stat, errmsg) result(out)
+    class(*), intent(in) :: data(:)
+    class(*), intent(in), optional :: size(:)
+    integer, intent(in), optional :: dtype
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 95)
+    call give_list(f, 0, data)
+    if (present(size)) call give_list(f, 1, size)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(device)) call give(f, 3, device)
+    if (present(requires_grad)) call give(f, 4, requires_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! to_ints: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements,
+  ! row-major, rounded towards zero.
+  function dt_to_ints(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64), allocatable, dimension(:) :: out
+    type(frame) :: f
+    call dtf_begin(f, 96)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call take_integers(f, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! to_numbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All
+  ! elements, row-major.
+  function dt_to_numbers(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    real(real64), allocatable, dimension(:) :: out
+    type(frame) :: f
+    call dtf_begin(f, 97)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call take_reals(f, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! clone: A differentiable copy.
+  function dt_clone(input, memory_format, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 98)
+    call give(f, 0, input)
+    if (present(memory_format)) call give(f, 1, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! to: The tensor with another dtype or device; itself if nothing changes and copy is false.
+  function dt_to(input, device, dtype, non_blocking, copy, memory_format, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    logical, intent(in), optional :: non_blocking
+    logical, intent(in), optional :: copy
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 99)
+    call give(f, 0, input)
+    if (present(device)) call give(f, 1, device)
+    if (present(dtype)) call give(f, 2, dtype)
+    if (present(non_blocking)) call give(f, 3, non_blocking)
+    if (present(copy)) call give(f, 4, copy)
+    if (present(memory_format)) call give(f, 5, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! cpu: The tensor on the CPU; itself if it is there.
+  function dt_cpu(input, memory_format, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 100)
+    call give(f, 0, input)
+    if (present(memory_format)) call give(f, 1, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! cuda: The tensor on a CUDA device; itself if it is there.
+  function dt_cuda(input, device, non_blocking, memory_format, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: non_blocking
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 101)
+    call give(f, 0, input)
+    if (present(device)) call give(f, 1, device)
+    if (present(non_blocking)) call give(f, 2, non_blocking)
+    if (present(memory_format)) call give(f, 3, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
+  function dt_contiguous(input, memory_format, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(in), optional :: memory_format
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 102)
+    call give(f, 0, input)
+    if (present(memory_format)) call give(f, 1, memory_format)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! copy_: Copies src into the tensor.
+  subroutine dt_copy_(input, src, non_blocking, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: src
+    logical, intent(in), optional :: non_blocking
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 103)
+    call give(f, 0, input)
+    call give(f, 1, src)
+    if (present(non_blocking)) call give(f, 2, non_blocking)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! fill_: Fills the tensor with one number.
+  subroutine dt_fill_(input, value, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 104)
+    call give(f, 0, input)
+    call give(f, 1, value)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! zero_: Fills the tensor with 0.
+  subroutine dt_zero_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 105)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! dataset_new: A dataset whose item i is row i of each tensor.
+  function dt_dataset_new(tensors, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: tensors(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_dataset) :: out
+    type(frame) :: f
+    call dtf_begin(f, 106)
+    call give_list(f, 0, tensors)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! dataset_len: How many items there are.
+  function dt_dataset_len(self, stat, errmsg) result(out)
+    class(dt_dataset), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 107)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0)
+    call dtf_end(f)
+  end function
+
+  ! data_loader_new: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
+  function dt_data_loader_new(dataset, batch_size, shuffle, drop_last, num_workers, &
+      prefetch_factor, generator, stat, errmsg) result(out)
+    type(dt_dataset), intent(in) :: dataset
+    class(*), intent(in), optional :: batch_size
+    logical, intent(in), optional :: shuffle
+    logical, intent(in), optional :: drop_last
+    class(*), intent(in), optional :: num_workers
+    class(*), intent(in), optional :: prefetch_factor
+    type(dt_generator), intent(in), optional :: generator
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_data_loader) :: out
+    type(frame) :: f
+    call dtf_begin(f, 108)
+    call give(f, 0, dataset)
+    if (present(batch_size)) call give(f, 1, batch_size)
+    if (present(shuffle)) call give(f, 2, shuffle)
+    if (present(drop_last)) call give(f, 3, drop_last)
+    if (present(num_workers)) call give(f, 4, num_workers)
+    if (present(prefetch_factor)) call give(f, 5, prefetch_factor)
+    if (present(generator)) call give(f, 6, generator)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! data_loader_len: How many batches an epoch has.
+  function dt_data_loader_len(self, stat, errmsg) result(out)
+    class(dt_data_loader), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 109)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0)
+    call dtf_end(f)
+  end function
+
+  ! data_loader_start: Begins a new epoch, in a new order if the loader shuffles.
+  subroutine dt_data_loader_start(self, stat, errmsg)
+    class(dt_data_loader), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 110)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! data_loader_next: The next batch. Begins an epoch if none has begun. One tensor per field of
+  ! the dataset; an empty list after the last batch.
+  function dt_data_loader_next(self, stat, errmsg) result(out)
+    class(dt_data_loader), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), allocatable, dimension(:) :: out
+    type(frame) :: f
+    call dtf_begin(f, 111)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_tensors(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! read_idx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or
+  ! float64.
+  function dt_read_idx(path, stat, errmsg) result(out)
+    character(*), intent(in) :: path
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 112)
+    call give(f, 0, path)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! save_safetensors: Writes tensors in the safetensors format.
+  subroutine dt_save_safetensors(path, names, tensors, progress, stat, errmsg)
+    character(*), intent(in) :: path
+    character(*), intent(in) :: names(:)
+    type(dt_tensor), intent(in) :: tensors(:)
+    procedure(dt_progress), optional :: progress
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 113)
+    call give(f, 0, path)
+    call give_texts(f, 1, names)
+    call give_list(f, 2, tensors)
+    if (present(progress)) call give_procedure(f, 5, c_funloc(progress))
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! load_safetensors_bytes: Reads all tensors from memory in the safetensors format: weights that
+  ! are part of a program, or came over a network.
+  subroutine dt_load_safetensors_bytes(data, names, tensors, stat, errmsg)
+    character(*), intent(in) :: data
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
+    type(frame) :: f
+    call dtf_begin(f, 114)
+    call give(f, 0, data)
+    call finish(f, stat, errmsg)
+    call take_texts(f, 0, 0, names)
+    call take_tensors(f, 1, 1, tensors)
+    call dtf_end(f)
+  end subroutine
+
+  ! load_safetensors: Reads tensors of a safetensors file, in the order of the file or of the
+  ! names in `only`.
+  subroutine dt_load_safetensors(path, names, tensors, only, progress, stat, errmsg)
+    character(*), intent(in) :: path
+    character(*), intent(in), optional :: only(:)
+    procedure(dt_progress), optional :: progress
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
+    type(frame) :: f
+    call dtf_begin(f, 115)
+    call give(f, 0, path)
+    if (present(only)) call give_texts(f, 1, only)
+    if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
+    call finish(f, stat, errmsg)
+    call take_texts(f, 0, 0, names)
+    call take_tensors(f, 1, 1, tensors)
+    call dtf_end(f)
+  end subroutine
+
+  ! safetensors_names: The names of the tensors in a safetensors file.
+  function dt_safetensors_names(path, stat, errmsg) result(out)
+    character(*), intent(in) :: path
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable, dimension(:) :: out
+    type(frame) :: f
+    call dtf_begin(f, 116)
+    call give(f, 0, path)
+    call finish(f, stat, errmsg)
+    call take_texts(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! cuda_device_count: How many CUDA devices there are.
+  function dt_cuda_device_count(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 117)
+    call finish(f, stat, errmsg)
+    out = f%results(0)
+    call dtf_end(f)
+  end function
+
+  ! cuda_reason: Why CUDA is not available, in the words of what failed. Empty if CUDA is
+  ! available.
+  function dt_cuda_reason(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable :: out
+    type(frame) :: f
+    call dtf_begin(f, 118)
+    call finish(f, stat, errmsg)
+    call take_text(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! cuda_current_device: Which CUDA device is meant where none is numbered, in this context.
+  function dt_cuda_current_device(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 119)
+    call finish(f, stat, errmsg)
+    out = f%results(0)
+    call dtf_end(f)
+  end function
+
+  ! cuda_set_device: Sets the CUDA device that is meant where none is numbered, in this context.
+  subroutine dt_cuda_set_device(index, stat, errmsg)
+    class(*), intent(in) :: index
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 120)
+    call give(f, 0, index)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! device_from_text: The device that a text names. The device; one without a number has the index
+  ! -1, which stands for CUDA's current one.
+  function dt_device_from_text(text, stat, errmsg) result(out)
+    character(*), intent(in) :: text
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable :: out
+    type(frame) :: f
+    call dtf_begin(f, 121)
+    call give(f, 0, text)
+    call finish(f, stat, errmsg)
+    call take_text(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! device_name: The maker's name of a device: "NVIDIA H200".
+  function dt_device_name(device, stat, errmsg) result(out)
+    character(*), intent(in) :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable :: out
+    type(frame) :: f
+    call dtf_begin(f, 122)
+    call give(f, 0, device)
+    call finish(f, stat, errmsg)
+    call take_text(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! device_capability: The compute capability of a CUDA device.
+  subroutine dt_device_capability(device, major, minor, stat, errmsg)
+    character(*), intent(in) :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64), intent(out) :: major
+    integer(int64), intent(out) :: minor
+    type(frame) :: f
+    call dtf_begin(f, 123)
+    call give(f, 0, device)
+    call finish(f, stat, errmsg)
+    major = f%results(0)
+    minor = f%results(1)
+    call dtf_end(f)
+  end subroutine
+
+  ! get_device_properties: What a CUDA device is. Its maker's name, its compute capability, how
+  ! many multiprocessors it has, and the bytes of its memory.
+  subroutine dt_get_device_properties(device, name, major, minor, multi_processor_count, &
+      total_memory, stat, errmsg)
+    character(*), intent(in) :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable, intent(out) :: name
+    integer(int64), intent(out) :: major
+    integer(int64), intent(out) :: minor
+    integer(int64), intent(out) :: multi_processor_count
+    integer(int64), intent(out) :: total_memory
+    type(frame) :: f
+    call dtf_begin(f, 124)
+    call give(f, 0, device)
+    call finish(f, stat, errmsg)
+    call take_text(f, 0, 0, name)
+    major = f%results(1)
+    minor = f%results(2)
+    multi_processor_count = f%results(3)
+    total_memory = f%results(4)
+    call dtf_end(f)
+  end subroutine
+
+  ! device_memory: The memory of a CUDA device. Bytes that are free and that there are, as the
+  ! driver sees them, and the most that tensors used and that the allocator held since the last
+  ! reset.
+  subroutine dt_device_memory(device, free, total, peak_allocated, peak_reserved, stat, errmsg)
+    character(*), intent(in) :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64), intent(out) :: free
+    integer(int64), intent(out) :: total
+    integer(int64), intent(out) :: peak_allocated
+    integer(int64), intent(out) :: peak_reserved
+    type(frame) :: f
+    call dtf_begin(f, 125)
+    call give(f, 0, device)
+    call finish(f, stat, errmsg)
+    free = f%results(0)
+    total = f%results(1)
+    peak_allocated = f%results(2)
+    peak_reserved = f%results(3)
+    call dtf_end(f)
+  end subroutine
+
+  ! reset_peak_memory_stats: Makes what is in use now the most that was ever in use, for
+  ! memory_stats and device_memory.
+  subroutine dt_reset_peak_memory_stats(device, stat, errmsg)
+    character(*), intent(in), optional :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 126)
+    if (present(device)) call give(f, 0, device)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! set_tf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
+  ! process.
+  subroutine dt_set_tf32(matmul, convolution, stat, errmsg)
+    logical, intent(in) :: matmul
+    logical, intent(in) :: convolution
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 127)
+    call give(f, 0, matmul)
+    call give(f, 1, convolution)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! get_tf32: What set_tf32 set.
+  subroutine dt_get_tf32(matmul, convolution, stat, errmsg)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    logical, intent(out) :: matmul
+    logical, intent(out) :: convolution
+    type(frame) :: f
+    call dtf_begin(f, 128)
+    call finish(f, stat, errmsg)
+    matmul = f%results(0) /= 0
+    convolution = f%results(1) /= 0
+    call dtf_end(f)
+  end subroutine
+
+  ! tensor_pin_memory: A copy in page-locked memory, from and to which GPUs copy without a detour.
+  function dt_tensor_pin_memory(input, stat, errmsg) result(out)
+    class(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 129)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! tensor_is_pinned: Whether the tensor lies in memory that pin_memory allocated.
+  function dt_tensor_is_pinned(input, stat, errmsg) result(out)
+    class(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    logical :: out
+    type(frame) :: f
+    call dtf_begin(f, 130)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    out = f%results(0) /= 0
+    call dtf_end(f)
+  end function
+
+  ! stream_new: A new stream. Work goes to it after set_stream.
+  function dt_stream_new(device, priority, stat, errmsg) result(out)
+    character(*), intent(in), optional :: device
+    class(*), intent(in), optional :: priority
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_stream) :: out
+    type(frame) :: f
+    call dtf_begin(f, 131)
+    if (present(device)) call give(f, 0, device)
+    if (present(priority)) call give(f, 1, priority)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! stream_external: A stream that another library made, to order work with it.
+  function dt_stream_external(device, native, stat, errmsg) result(out)
+    character(*), intent(in) :: device
+    class(*), intent(in) :: native
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_stream) :: out
+    type(frame) :: f
+    call dtf_begin(f, 132)
+    call give(f, 0, device)
+    call give(f, 1, native)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! current_stream: The stream that this context's work on a device goes to.
+  function dt_current_stream(device, stat, errmsg) result(out)
+    character(*), intent(in), optional :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_stream) :: out
+    type(frame) :: f
+    call dtf_begin(f, 133)
+    if (present(device)) call give(f, 0, device)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! default_stream: The device's main stream, which work goes to until set_stream says otherwise.
+  function dt_default_stream(device, stat, errmsg) result(out)
+    character(*), intent(in), optional :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_stream) :: out
+    type(frame) :: f
+    call dtf_begin(f, 134)
+    if (present(device)) call give(f, 0, device)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! stream_device: The device that the stream belongs to.
+  function dt_stream_device(self, stat, errmsg) result(out)
+    class(dt_stream), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable :: out
+    type(frame) :: f
+    call dtf_begin(f, 135)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_text(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! stream_native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a
+  ! main stream and on the CPU.
+  function dt_stream_native(self, stat, errmsg) result(out)
+    class(dt_stream), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 136)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0)
+    call dtf_end(f)
+  end function
+
+  ! set_stream: Sends what this context does on a device to a stream from now on.
+  subroutine dt_set_stream(device, stream, stat, errmsg)
+    character(*), intent(in) :: device
+    type(dt_stream), intent(in), optional :: stream
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 137)
+    call give(f, 0, device)
+    if (present(stream)) call give(f, 1, stream)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! stream_synchronize: Waits until everything in the stream is done.
+  subroutine dt_stream_synchronize(self, stat, errmsg)
+    class(dt_stream), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 138)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! stream_query: Whether everything in the stream is done.
+  function dt_stream_query(self, stat, errmsg) result(out)
+    class(dt_stream), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    logical :: out
+    type(frame) :: f
+    call dtf_begin(f, 139)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0) /= 0
+    call dtf_end(f)
+  end function
+
+  ! tensor_record_stream: Says that a stream uses the tensor's memory, so that it is not given
+  ! away before the stream is done with it.
+  subroutine dt_tensor_record_stream(input, stream, stat, errmsg)
+    class(dt_tensor), intent(in) :: input
+    type(dt_stream), intent(in) :: stream
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 140)
+    call give(f, 0, input)
+    call give(f, 1, stream)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! event_new: A new event.
+  function dt_event_new(device, timing, stat, errmsg) result(out)
+    character(*), intent(in), optional :: device
+    logical, intent(in), optional :: timing
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_event) :: out
+    type(frame) :: f
+    call dtf_begin(f, 141)
+    if (present(device)) call give(f, 0, device)
+    if (present(timing)) call give(f, 1, timing)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! event_device: The device that the event belongs to.
+  function dt_event_device(self, stat, errmsg) result(out)
+    class(dt_event), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable :: out
+    type(frame) :: f
+    call dtf_begin(f, 142)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_text(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! event_record: Puts the mark at the end of a stream.
+  subroutine dt_event_record(self, stream, stat, errmsg)
+    class(dt_event), intent(in) :: self
+    type(dt_stream), intent(in), optional :: stream
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 143)
+    call give(f, 0, self)
+    if (present(stream)) call give(f, 1, stream)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! event_wait: The device's current stream goes on when the mark has been reached.
+  subroutine dt_event_wait(self, device, stat, errmsg)
+    class(dt_event), intent(in) :: self
+    character(*), intent(in), optional :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 144)
+    call give(f, 0, self)
+    if (present(device)) call give(f, 1, device)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! event_synchronize: Waits until the mark has been reached.
+  subroutine dt_event_synchronize(self, stat, errmsg)
+    class(dt_event), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 145)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! event_query: Whether the mark has been reached.
+  function dt_event_query(self, stat, errmsg) result(out)
+    class(dt_event), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    logical :: out
+    type(frame) :: f
+    call dtf_begin(f, 146)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0) /= 0
+    call dtf_end(f)
+  end function
+
+  ! event_elapsed_time: The time between two marks that have been reached. Milliseconds.
+  function dt_event_elapsed_time(self, end, stat, errmsg) result(out)
+    class(dt_event), intent(in) :: self
+    type(dt_event), intent(in) :: end
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    real(real64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 147)
+    call give(f, 0, self)
+    call give(f, 1, end)
+    call finish(f, stat, errmsg)
+    out = take_real(f, 0)
+    call dtf_end(f)
+  end function
+
+  ! graph_new: An empty graph for a CUDA device.
+  function dt_graph_new(device, stat, errmsg) result(out)
+    character(*), intent(in), optional :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_graph) :: out
+    type(frame) :: f
+    call dtf_begin(f, 148)
+    if (present(device)) call give(f, 0, device)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! graph_begin: From here to graph_end, what this thread does on the device is recorded, not run.
+  ! Reading a tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's
+  ! first step, must have run before.
+  subroutine dt_graph_begin(self, stat, errmsg)
+    class(dt_graph), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 149)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! graph_end: Ends the recording. Tensors made meanwhile get their values with each replay.
+  subroutine dt_graph_end(self, stat, errmsg)
+    class(dt_graph), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 150)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! graph_abandon: Ends the recording and throws it away; without one, does nothing.
+  subroutine dt_graph_abandon(self, stat, errmsg)
+    class(dt_graph), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 151)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! graph_replay: Runs the recorded work on the current stream, on what its tensors hold now.
+  ! Random numbers go on where the generator is.
+  subroutine dt_graph_replay(self, stat, errmsg)
+    class(dt_graph), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 152)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! is_capturing: Whether this thread is capturing a graph.
+  function dt_is_capturing(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    logical :: out
+    type(frame) :: f
+    call dtf_begin(f, 153)
+    call finish(f, stat, errmsg)
+    out = f%results(0) /= 0
+    call dtf_end(f)
+  end function
+
+  ! index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
+  ! nonzero positions.
+  function dt_index(input, indices, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: indices(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 154)
+    call give(f, 0, input)
+    call give_list(f, 1, indices)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! index_put: A copy of the input with input[indices] = values.
+  function dt_index_put(input, indices, values, accumulate, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: indices(:)
+    type(dt_tensor), intent(in) :: values
+    logical, intent(in), optional :: accumulate
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 155)
+    call give(f, 0, input)
+    call give_list(f, 1, indices)
+    call give(f, 2, values)
+    if (present(accumulate)) call give(f, 3, accumulate)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! index_put_: Writes values at indices, in place.
+  subroutine dt_index_put_(input, indices, values, accumulate, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: indices(:)
+    type(dt_tensor), intent(in) :: values
+    logical, intent(in), optional :: accumulate
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 156)
+    call give(f, 0, input)
+    call give_list(f, 1, indices)
+    call give(f, 2, values)
+    if (present(accumulate)) call give(f, 3, accumulate)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! index_select: The slices along a dimension that the index names.
+  function dt_index_select(input, dim, index, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    type(dt_tensor), intent(in) :: index
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 157)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call give(f, 2, index)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! index_add: A copy of the input with alpha * source added to the slices that the index names.
+  function dt_index_add(input, dim, index, source, alpha, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    type(dt_tensor), intent(in) :: index
+    type(dt_tensor), intent(in) :: source
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 158)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call give(f, 2, index)
+    call give(f, 3, source)
+    if (present(alpha)) call give(f, 4, alpha)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! index_add_: In-place version of `index_add`.
+  subroutine dt_index_add_(input, dim, index, source, alpha, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    type(dt_tensor), intent(in) :: index
+    type(dt_tensor), intent(in) :: source
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 159)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call give(f, 2, index)
+    call give(f, 3, source)
+    if (present(alpha)) call give(f, 4, alpha)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
+  function dt_gather(input, dim, index, sparse_grad, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    type(dt_tensor), intent(in) :: index
+    logical, intent(in), optional :: sparse_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 160)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call give(f, 2, index)
+    if (present(sparse_grad)) call give(f, 3, sparse_grad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and
+  ! so on.
+  function dt_scatter(input, dim, index, src, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    type(dt_tensor), intent(in) :: index
+    class(*), intent(in) :: src
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 161)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call give(f, 2, index)
+    call give(f, 3, src)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! scatter_: In-place version of `scatter`.
+  subroutine dt_scatter_(input, dim, index, src, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    type(dt_tensor), intent(in) :: index
+    class(*), intent(in) :: src
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 162)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call give(f, 2, index)
+    call give(f, 3, src)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! scatter_add: scatter that adds; repeated indices add up.
+  function dt_scatter_add(input, dim, index, src, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    type(dt_tensor), intent(in) :: index
+    type(dt_tensor), intent(in) :: src
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 163)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call give(f, 2, index)
+    call give(f, 3, src)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! scatter_add_: In-place version of `scatter_add`.
+  subroutine dt_scatter_add_(input, dim, index, src, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    type(dt_tensor), intent(in) :: index
+    type(dt_tensor), intent(in) :: src
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 164)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call give(f, 2, index)
+    call give(f, 3, src)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! masked_select: The elements where the mask holds, 1-d.
+  function dt_masked_select(input, mask, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: mask
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 165)
+    call give(f, 0, input)
+    call give(f, 1, mask)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nonzero: The positions of nonzero elements: int64 [count, dimensions].
+  function dt_nonzero(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 166)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! one_hot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
+  function dt_one_hot(input, num_classes, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: num_classes
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 167)
+    call give(f, 0, input)
+    if (present(num_classes)) call give(f, 1, num_classes)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! tril: The lower triangle of matrices; other elements become 0.
+  function dt_tril(input, diagonal, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: diagonal
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 168)
+    call give(f, 0, input)
+    if (present(diagonal)) call give(f, 1, diagonal)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! tril_: In-place version of `tril`.
+  subroutine dt_tril_(input, diagonal, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: diagonal
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 169)
+    call give(f, 0, input)
+    if (present(diagonal)) call give(f, 1, diagonal)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! triu: The upper triangle of matrices; other elements become 0.
+  function dt_triu(input, diagonal, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: diagonal
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 170)
+    call give(f, 0, input)
+    if (present(diagonal)) call give(f, 1, diagonal)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! triu_: In-place version of `triu`.
+  subroutine dt_triu_(input, diagonal, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: diagonal
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 171)
+    call give(f, 0, input)
+    if (present(diagonal)) call give(f, 1, diagonal)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! at: input[index] of Python. A view, unless there are tensors.
+  function dt_at(input, index, tensors, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    character(*), intent(in) :: index
+    type(dt_tensor), intent(in), optional :: tensors(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 172)
+    call give(f, 0, input)
+    call give(f, 1, index)
+    if (present(tensors)) call give_list(f, 2, tensors)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! set_at: input[index] = value of Python.
+  subroutine dt_set_at(input, index, value, tensors, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    character(*), intent(in) :: index
+    class(*), intent(in) :: value
+    type(dt_tensor), intent(in), optional :: tensors(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 173)
+    call give(f, 0, input)
+    call give(f, 1, index)
+    call give(f, 2, value)
+    if (present(tensors)) call give_list(f, 3, tensors)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
+  function dt_matmul(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 174)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! mm: Product of two matrices: [n, k] and [k, m] make [n, m].
+  function dt_mm(input, mat2, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: mat2
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 175)
+    call give(f, 0, input)
+    call give(f, 1, mat2)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
+  function dt_bmm(input, mat2, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: mat2
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 176)
+    call give(f, 0, input)
+    call give(f, 1, mat2)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! mv: Product of a matrix [n, k] and a vector [k]: [n].
+  function dt_mv(input, vec, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: vec
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 177)
+    call give(f, 0, input)
+    call give(f, 1, vec)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! dot: Inner product of two vectors, 0-d.
+  function dt_dot(input, tensor, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: tensor
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 178)
+    call give(f, 0, input)
+    call give(f, 1, tensor)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! addmm: beta * input + alpha * (mat1 @ mat2).
+  function dt_addmm(input, mat1, mat2, beta, alpha, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: mat1
+    type(dt_tensor), intent(in) :: mat2
+    class(*), intent(in), optional :: beta
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 179)
+    call give(f, 0, input)
+    call give(f, 1, mat1)
+    call give(f, 2, mat2)
+    if (present(beta)) call give(f, 3, beta)
+    if (present(alpha)) call give(f, 4, alpha)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! addmm_: In-place version of `addmm`.
+  subroutine dt_addmm_(input, mat1, mat2, beta, alpha, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: mat1
+    type(dt_tensor), intent(in) :: mat2
+    class(*), intent(in), optional :: beta
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 180)
+    call give(f, 0, input)
+    call give(f, 1, mat1)
+    call give(f, 2, mat2)
+    if (present(beta)) call give(f, 3, beta)
+    if (present(alpha)) call give(f, 4, alpha)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! mse_loss: (input - target) squared.
+  function dt_mse_loss(input, target, reduction, weight, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    integer, intent(in), optional :: reduction
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 181)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(reduction)) call give(f, 2, reduction)
+    if (present(weight)) call give(f, 3, weight)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! l1_loss: |input - target|.
+  function dt_l1_loss(input, target, reduction, weight, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    integer, intent(in), optional :: reduction
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 182)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(reduction)) call give(f, 2, reduction)
+    if (present(weight)) call give(f, 3, weight)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nll_loss: Negative log-likelihood: -weight[target] * input[target].
+  function dt_nll_loss(input, target, weight, ignore_index, reduction, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    type(dt_tensor), intent(in), optional :: weight
+    class(*), intent(in), optional :: ignore_index
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 183)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(ignore_index)) call give(f, 3, ignore_index)
+    if (present(reduction)) call give(f, 4, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! cross_entropy: Negative log-likelihood of log_softmax(input) over dimension 1.
+  function dt_cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing, &
+      stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    type(dt_tensor), intent(in), optional :: weight
+    class(*), intent(in), optional :: ignore_index
+    integer, intent(in), optional :: reduction
+    real(real64), intent(in), optional :: label_smoothing
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 184)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(ignore_index)) call give(f, 3, ignore_index)
+    if (present(reduction)) call give(f, 4, reduction)
+    if (present(label_smoothing)) call give(f, 5, label_smoothing)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! binary_cross_entropy: -(target * log(input) + (1 - target) * log(1 - input)); logarithms are
+  ! bounded by -100.
+  function dt_binary_cross_entropy(input, target, weight, reduction, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 185)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(reduction)) call give(f, 3, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(input), without overflow.
+  function dt_binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight, &
+      stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(in), optional :: reduction
+    type(dt_tensor), intent(in), optional :: pos_weight
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 186)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(reduction)) call give(f, 3, reduction)
+    if (present(pos_weight)) call give(f, 4, pos_weight)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! module_forward: Applies the module.
+  function dt_module_forward(self, input, target, stat, errmsg) result(out)
+    class(dt_module), intent(in) :: self
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: target
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 187)
+    call give(f, 0, self)
+    call give(f, 1, input)
+    if (present(target)) call give(f, 2, target)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! module_kind: The module's class: Linear.
+  function dt_module_kind(self, stat, errmsg) result(out)
+    class(dt_module), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable :: out
+    type(frame) :: f
+    call dtf_begin(f, 188)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_text(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! module_train: Sets the mode of the module and all below it: dropout and batch norm tell the
+  ! two apart.
+  subroutine dt_module_train(self, mode, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    logical, intent(in), optional :: mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 189)
+    call give(f, 0, self)
+    if (present(mode)) call give(f, 1, mode)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_is_training: Whether the module is in training mode.
+  function dt_module_is_training(self, stat, errmsg) result(out)
+    class(dt_module), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    logical :: out
+    type(frame) :: f
+    call dtf_begin(f, 190)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0) /= 0
+    call dtf_end(f)
+  end function
+
+  ! module_parameters: The parameters of the module and of all below it; one that has several
+  ! names (tied weights) is listed once.
+  function dt_module_parameters(self, stat, errmsg) result(out)
+    class(dt_module), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), allocatable, dimension(:) :: out
+    type(frame) :: f
+    call dtf_begin(f, 191)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_tensors(f, 0, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! module_named_parameters: The parameters with their names: 0.weight. One that has several is
+  ! listed once, under the first.
+  subroutine dt_module_named_parameters(self, names, tensors, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
+    type(frame) :: f
+    call dtf_begin(f, 192)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_texts(f, 0, 0, names)
+    call take_tensors(f, 1, 1, tensors)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_named_buffers: The buffers with their names: state that is not trained.
+  subroutine dt_module_named_buffers(self, names, tensors, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
+    type(frame) :: f
+    call dtf_begin(f, 193)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_texts(f, 0, 0, names)
+    call take_tensors(f, 1, 1, tensors)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_state_dict: Parameters and buffers under PyTorch's state-dict names. The tensors are
+  ! the module's own, not copies.
+  subroutine dt_module_state_dict(self, names, tensors, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
+    type(frame) :: f
+    call dtf_begin(f, 194)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_texts(f, 0, 0, names)
+    call take_tensors(f, 1, 1, tensors)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_load_state_dict: Sets parameters and buffers.
+  subroutine dt_module_load_state_dict(self, names, tensors, strict, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    character(*), intent(in) :: names(:)
+    type(dt_tensor), intent(in) :: tensors(:)
+    logical, intent(in), optional :: strict
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 195)
+    call give(f, 0, self)
+    call give_texts(f, 1, names)
+    call give_list(f, 2, tensors)
+    if (present(strict)) call give(f, 3, strict)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_save: Writes parameters and buffers under their state-dict names.
+  subroutine dt_module_save(self, path, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    character(*), intent(in) :: path
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 196)
+    call give(f, 0, self)
+    call give(f, 1, path)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_load: Sets parameters and buffers from a file.
+  subroutine dt_module_load(self, path, strict, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    character(*), intent(in) :: path
+    logical, intent(in), optional :: strict
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 197)
+    call give(f, 0, self)
+    call give(f, 1, path)
+    if (present(strict)) call give(f, 2, strict)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_to: Moves or converts parameters and buffers. They stay the same tensors, so an
+  ! optimizer keeps working. No other thread may use them meanwhile.
+  subroutine dt_module_to(self, device, dtype, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 198)
+    call give(f, 0, self)
+    if (present(device)) call give(f, 1, device)
+    if (present(dtype)) call give(f, 2, dtype)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_cpu: Moves parameters and buffers to the CPU, as module_to does.
+  subroutine dt_module_cpu(self, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 199)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_cuda: Moves parameters and buffers to a CUDA device, as module_to does.
+  subroutine dt_module_cuda(self, device, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    character(*), intent(in), optional :: device
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 200)
+    call give(f, 0, self)
+    if (present(device)) call give(f, 1, device)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_zero_grad: Forgets the gradients of all parameters.
+  subroutine dt_module_zero_grad(self, set_to_none, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    logical, intent(in), optional :: set_to_none
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 201)
+    call give(f, 0, self)
+    if (present(set_to_none)) call give(f, 1, set_to_none)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_requires_grad_: Freezes or unfreezes all parameters.
+  subroutine dt_module_requires_grad_(self, requires_grad, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    logical, intent(in), optional :: requires_grad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 202)
+    call give(f, 0, self)
+    if (present(requires_grad)) call give(f, 1, requires_grad)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_children_len: How many direct children there are.
+  function dt_module_children_len(self, stat, errmsg) result(out)
+    class(dt_module), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 203)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0)
+    call dtf_end(f)
+  end function
+
+  ! module_child: A direct child.
+  function dt_module_child(self, index, stat, errmsg) result(out)
+    class(dt_module), intent(in) :: self
+    class(*), intent(in) :: index
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 204)
+    call give(f, 0, self)
+    call give(f, 1, index)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! module_new: An empty container for state and children. It has no forward: the program applies
+  ! the children itself.
+  function dt_module_new(kind, stat, errmsg) result(out)
+    character(*), intent(in) :: kind
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 205)
+    call give(f, 0, kind)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! module_register_parameter: Adds a parameter.
+  subroutine dt_module_register_parameter(self, name, param, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    character(*), intent(in) :: name
+    type(dt_tensor), intent(in) :: param
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 206)
+    call give(f, 0, self)
+    call give(f, 1, name)
+    call give(f, 2, param)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_register_buffer: Adds a buffer.
+  subroutine dt_module_register_buffer(self, name, buffer, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    character(*), intent(in) :: name
+    type(dt_tensor), intent(in) :: buffer
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 207)
+    call give(f, 0, self)
+    call give(f, 1, name)
+    call give(f, 2, buffer)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! module_register_module: Adds a child.
+  subroutine dt_module_register_module(self, name, child, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    character(*), intent(in) :: name
+    type(dt_module), intent(in) :: child
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 208)
+    call give(f, 0, self)
+    call give(f, 1, name)
+    call give(f, 2, child)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! nn_sequential: A module that runs its children one after another. It begins empty.
+  function dt_nn_sequential(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 209)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! module_append: Adds a child to a Sequential, under the next number.
+  subroutine dt_module_append(self, child, stat, errmsg)
+    class(dt_module), intent(in) :: self
+    type(dt_module), intent(in) :: child
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 210)
+    call give(f, 0, self)
+    call give(f, 1, child)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! linear: input @ weight.T + bias: [..., out_features].
+  function dt_linear(input, weight, bias, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 211)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(bias)) call give(f, 2, bias)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! linear_activation: activation(linear(input, weight, bias)): [..., out_features]. The product's
+  ! kernel applies the activation, so that what is before it is never written to memory.
+  ! nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no
+  ! such function; its numbers are those of the two in turn.
+  function dt_linear_activation(input, weight, bias, activation, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    integer, intent(in) :: activation
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 212)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(bias)) call give(f, 2, bias)
+    call give(f, 3, activation)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv
+  ! 1502.03167). When training, mean and var are those of the batch, var without correction; what
+  ! is added to running_var is corrected.
+  function dt_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, &
+      eps, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: running_mean
+    type(dt_tensor), intent(in), optional :: running_var
+    type(dt_tensor), intent(in), optional :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    logical, intent(in), optional :: training
+    real(real64), intent(in), optional :: momentum
+    real(real64), intent(in), optional :: eps
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 213)
+    call give(f, 0, input)
+    if (present(running_mean)) call give(f, 1, running_mean)
+    if (present(running_var)) call give(f, 2, running_var)
+    if (present(weight)) call give(f, 3, weight)
+    if (present(bias)) call give(f, 4, bias)
+    if (present(training)) call give(f, 5, training)
+    if (present(momentum)) call give(f, 6, momentum)
+    if (present(eps)) call give(f, 7, eps)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
+  ! taken over the last dimensions (arXiv 1607.06450).
+  function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: normalized_shape(:)
+    type(dt_tensor), intent(in), optional :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    real(real64), intent(in), optional :: eps
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 214)
+    call give(f, 0, input)
+    call give_list(f, 1, normalized_shape)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(bias)) call give(f, 3, bias)
+    if (present(eps)) call give(f, 4, eps)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
+  function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 215)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    if (present(dtype)) call give(f, 2, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! log_softmax: log(softmax(input)), without overflow.
+  function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 216)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    if (present(dtype)) call give(f, 2, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
+  function dt_dropout(input, p, training, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 217)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! dropout_: In-place version of `dropout`.
+  subroutine dt_dropout_(input, p, training, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 218)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! embedding: Rows of a table: weight[input], of shape [input..., size].
+  function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, &
+      sparse, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    class(*), intent(in), optional :: padding_idx
+    real(real64), intent(in), optional :: max_norm
+    real(real64), intent(in), optional :: norm_type
+    logical, intent(in), optional :: scale_grad_by_freq
+    logical, intent(in), optional :: sparse
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 219)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    if (present(padding_idx)) call give(f, 2, padding_idx)
+    if (present(max_norm)) call give(f, 3, max_norm)
+    if (present(norm_type)) call give(f, 4, norm_type)
+    if (present(scale_grad_by_freq)) call give(f, 5, scale_grad_by_freq)
+    if (present(sparse)) call give(f, 6, sparse)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
+  ! updated, later ones are not.
+  subroutine dt_optimizer_step(self, stat, errmsg)
+    class(dt_optimizer), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 220)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! optimizer_zero_grad: Forgets the gradients of all parameters.
+  subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
+    class(dt_optimizer), intent(in) :: self
+    logical, intent(in), optional :: set_to_none
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 221)
+    call give(f, 0, self)
+    if (present(set_to_none)) call give(f, 1, set_to_none)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! optimizer_add_param_group: Adds a group of parameters. It takes the first group's settings;
+  ! optimizer_set changes them.
+  subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
+    class(dt_optimizer), intent(in) :: self
+    type(dt_tensor), intent(in) :: params(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 222)
+    call give(f, 0, self)
+    call give_list(f, 1, params)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! optimizer_group_count: How many parameter groups there are.
+  function dt_optimizer_group_count(self, stat, errmsg) result(out)
+    class(dt_optimizer), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 223)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0)
+    call dtf_end(f)
+  end function
+
+  ! optimizer_get: A setting of a parameter group.
+  function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
+    class(dt_optimizer), intent(in) :: self
+    character(*), intent(in) :: name
+    class(*), intent(in), optional :: group
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    real(real64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 224)
+    call give(f, 0, self)
+    call give(f, 1, name)
+    if (present(group)) call give(f, 2, group)
+    call finish(f, stat, errmsg)
+    out = take_real(f, 0)
+    call dtf_end(f)
+  end function
+
+  ! optimizer_set: Changes a setting of a parameter group.
+  subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
+    class(dt_optimizer), intent(in) :: self
+    character(*), intent(in) :: name
+    real(real64), intent(in) :: value
+    class(*), intent(in), optional :: group
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 225)
+    call give(f, 0, self)
+    call give(f, 1, name)
+    call give(f, 2, value)
+    if (present(group)) call give(f, 3, group)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! optimizer_state_dict: The state as named tensors: 0.exp_avg belongs to parameter number 0,
+  ! counted through all groups.
+  subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
+    class(dt_optimizer), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    character(:), allocatable, dimension(:), intent(out) :: names
+    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
+    type(frame) :: f
+    call dtf_begin(f, 226)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_texts(f, 0, 0, names)
+    call take_tensors(f, 1, 1, tensors)
+    call dtf_end(f)
+  end subroutine
+
+  ! optimizer_load_state_dict: Replaces the state. Values are converted to the dtype and device of
+  ! their parameter; a parameter that is not named starts anew.
+  subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
+    class(dt_optimizer), intent(in) :: self
+    character(*), intent(in) :: names(:)
+    type(dt_tensor), intent(in) :: tensors(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 227)
+    call give(f, 0, self)
+    call give_texts(f, 1, names)
+    call give_list(f, 2, tensors)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! lr_scheduler_step: Moves on to the next epoch's learning rates.
+  subroutine dt_lr_scheduler_step(self, stat, errmsg)
+    class(dt_lr_scheduler), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 228)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! lr_scheduler_last_epoch: How many epochs have passed.
+  function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
+    class(dt_lr_scheduler), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    integer(int64) :: out
+    type(frame) :: f
+    call dtf_begin(f, 229)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    out = f%results(0)
+    call dtf_end(f)
+  end function
+
+  ! lr_scheduler_get_last_lr: The learning rates that the schedule has set last. One rate per
+  ! parameter group.
+  function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
+    class(dt_lr_scheduler), intent(in) :: self
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    real(real64), allocatable, dimension(:) :: out
+    type(frame) :: f
+    call dtf_begin(f, 230)
+    call give(f, 0, self)
+    call finish(f, stat, errmsg)
+    call take_reals(f, 0, out)
+    call dtf_end(f)
+  end function
+
+  ! clip_grad_norm_: Scales gradients so that their norm, taken over all of them, is at most
+  ! max_norm. The norm before clipping, 0-d.
+  function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: params(:)
+    real(real64), intent(in) :: max_norm
+    real(real64), intent(in), optional :: norm_type
+    logical, intent(in), optional :: error_if_nonfinite
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 231)
+    call give_list(f, 0, params)
+    call give(f, 1, max_norm)
+    if (present(norm_type)) call give(f, 2, norm_type)
+    if (present(error_if_nonfinite)) call give(f, 3, error_if_nonfinite)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! optimizer_update: One step of an optimizer over lists of tensors, in place: the arithmetic
+  ! alone, for languages whose optimizers keep their own state.
+  subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, first, stat, &
+      errmsg)
+    character(*), intent(in) :: optimizer
+    type(dt_tensor), intent(in) :: params(:)
+    type(dt_tensor), intent(in) :: grads(:)
+    type(dt_tensor), intent(in) :: states(:)
+    class(*), intent(in) :: lr
+    real(real64), intent(in) :: settings(:)
+    logical, intent(in), optional :: first
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 232)
+    call give(f, 0, optimizer)
+    call give_list(f, 1, params)
+    call give_list(f, 2, grads)
+    call give_list(f, 3, states)
+    call give(f, 4, lr)
+    call give_list(f, 5, settings)
+    if (present(first)) call give(f, 6, first)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! neg: Negative of each element.
+  function dt_neg(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 233)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! neg_: In-place version of `neg`.
+  subroutine dt_neg_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 234)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! abs: Absolute value of each element. The gradient at 0 is 0.
+  function dt_abs(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 235)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! abs_: In-place version of `abs`.
+  subroutine dt_abs_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 236)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! sign: -1, 0 or 1 by the sign of each element.
+  function dt_sign(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 237)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! sign_: In-place version of `sign`.
+  subroutine dt_sign_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 238)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! floor: Largest integer not above each element.
+  function dt_floor(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 239)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! floor_: In-place version of `floor`.
+  subroutine dt_floor_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 240)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! ceil: Smallest integer not below each element.
+  function dt_ceil(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 241)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! ceil_: In-place version of `ceil`.
+  subroutine dt_ceil_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 242)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! round: Nearest integer; halves go to the even neighbour.
+  function dt_round(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 243)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! round_: In-place version of `round`.
+  subroutine dt_round_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 244)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! trunc: Integer part of each element.
+  function dt_trunc(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 245)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! trunc_: In-place version of `trunc`.
+  subroutine dt_trunc_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 246)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! exp: Exponential of each element.
+  function dt_exp(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 247)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! exp_: In-place version of `exp`.
+  subroutine dt_exp_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 248)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! log: Natural logarithm of each element.
+  function dt_log(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 249)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! log_: In-place version of `log`.
+  subroutine dt_log_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 250)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! log1p: log(1 + input), accurate near 0.
+  function dt_log1p(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 251)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! log1p_: In-place version of `log1p`.
+  subroutine dt_log1p_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 252)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! sqrt: Square root of each element; NaN for negative ones.
+  function dt_sqrt(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 253)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! sqrt_: In-place version of `sqrt`.
+  subroutine dt_sqrt_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 254)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! rsqrt: 1 / sqrt(input).
+  function dt_rsqrt(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 255)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! rsqrt_: In-place version of `rsqrt`.
+  subroutine dt_rsqrt_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 256)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! square: Square of each element.
+  function dt_square(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 257)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! square_: In-place version of `square`.
+  subroutine dt_square_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 258)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! reciprocal: 1 / input.
+  function dt_reciprocal(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 259)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! reciprocal_: In-place version of `reciprocal`.
+  subroutine dt_reciprocal_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 260)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! sin: Sine of each element.
+  function dt_sin(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 261)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! sin_: In-place version of `sin`.
+  subroutine dt_sin_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 262)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! cos: Cosine of each element.
+  function dt_cos(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 263)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! cos_: In-place version of `cos`.
+  subroutine dt_cos_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 264)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! tanh: Hyperbolic tangent of each element.
+  function dt_tanh(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 265)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! tanh_: In-place version of `tanh`.
+  subroutine dt_tanh_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 266)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! erf: Error function of each element.
+  function dt_erf(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 267)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! erf_: In-place version of `erf`.
+  subroutine dt_erf_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 268)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! sigmoid: 1 / (1 + exp(-input)).
+  function dt_sigmoid(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 269)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! sigmoid_: In-place version of `sigmoid`.
+  subroutine dt_sigmoid_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 270)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! relu: max(0, input). The gradient at 0 is 0.
+  function dt_relu(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 271)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! relu_: In-place version of `relu`.
+  subroutine dt_relu_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 272)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! leaky_relu: input where it is positive, negative_slope * input elsewhere.
+  function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: negative_slope
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 273)
+    call give(f, 0, input)
+    if (present(negative_slope)) call give(f, 1, negative_slope)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! leaky_relu_: In-place version of `leaky_relu`.
+  subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: negative_slope
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 274)
+    call give(f, 0, input)
+    if (present(negative_slope)) call give(f, 1, negative_slope)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
+  function dt_elu(input, alpha, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 275)
+    call give(f, 0, input)
+    if (present(alpha)) call give(f, 1, alpha)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! elu_: In-place version of `elu`.
+  subroutine dt_elu_(input, alpha, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 276)
+    call give(f, 0, input)
+    if (present(alpha)) call give(f, 1, alpha)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
+  function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: beta
+    class(*), intent(in), optional :: threshold
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 277)
+    call give(f, 0, input)
+    if (present(beta)) call give(f, 1, beta)
+    if (present(threshold)) call give(f, 2, threshold)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! logsigmoid: log(sigmoid(input)), without overflow.
+  function dt_logsigmoid(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 278)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! silu: input * sigmoid(input), also called swish.
+  function dt_silu(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 279)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! silu_: In-place version of `silu`.
+  subroutine dt_silu_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 280)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! gelu: input * Phi(input), Phi being the normal distribution function.
+  function dt_gelu(input, approximate, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(in), optional :: approximate
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 281)
+    call give(f, 0, input)
+    if (present(approximate)) call give(f, 1, approximate)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! clamp_min: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
+  function dt_clamp_min(input, min, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: min
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 282)
+    call give(f, 0, input)
+    call give(f, 1, min)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! clamp_min_: In-place version of `clamp_min`.
+  subroutine dt_clamp_min_(input, min, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: min
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 283)
+    call give(f, 0, input)
+    call give(f, 1, min)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! clamp_max: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
+  function dt_clamp_max(input, max, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: max
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 284)
+    call give(f, 0, input)
+    call give(f, 1, max)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! clamp_max_: In-place version of `clamp_max`.
+  subroutine dt_clamp_max_(input, max, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: max
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 285)
+    call give(f, 0, input)
+    call give(f, 1, max)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! clamp: Limits each element to [min, max]; where min > max the result is max. NaN stays NaN.
+  ! The gradient at the bounds is 1.
+  function dt_clamp(input, min, max, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: min
+    class(*), intent(in), optional :: max
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 286)
+    call give(f, 0, input)
+    if (present(min)) call give(f, 1, min)
+    if (present(max)) call give(f, 2, max)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! clamp_: In-place version of `clamp`.
+  subroutine dt_clamp_(input, min, max, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: min
+    class(*), intent(in), optional :: max
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 287)
+    call give(f, 0, input)
+    if (present(min)) call give(f, 1, min)
+    if (present(max)) call give(f, 2, max)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! add: input + alpha * other.
+  function dt_add(input, other, alpha, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 288)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    if (present(alpha)) call give(f, 2, alpha)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! add_: In-place version of `add`.
+  subroutine dt_add_(input, other, alpha, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 289)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    if (present(alpha)) call give(f, 2, alpha)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! sub: input - alpha * other.
+  function dt_sub(input, other, alpha, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 290)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    if (present(alpha)) call give(f, 2, alpha)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! sub_: In-place version of `sub`.
+  subroutine dt_sub_(input, other, alpha, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 291)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    if (present(alpha)) call give(f, 2, alpha)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! rsub: other - alpha * input.
+  function dt_rsub(input, other, alpha, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    class(*), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 292)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    if (present(alpha)) call give(f, 2, alpha)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! mul: input * other.
+  function dt_mul(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 293)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! mul_: In-place version of `mul`.
+  subroutine dt_mul_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 294)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! true_divide: input / other; integer tensors are divided as floating-point ones.
+  function dt_true_divide(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 295)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! true_divide_: In-place version of `true_divide`.
+  subroutine dt_true_divide_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 296)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! div: input / other. True division gives floating-point results for integers too.
+  function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(in), optional :: rounding_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 297)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    if (present(rounding_mode)) call give(f, 2, rounding_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! div_: In-place version of `div`.
+  subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(in), optional :: rounding_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 298)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    if (present(rounding_mode)) call give(f, 2, rounding_mode)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! floor_divide: Quotient rounded down: div with rounding_mode = 'floor'.
+  function dt_floor_divide(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 299)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! floor_divide_: In-place version of `floor_divide`.
+  subroutine dt_floor_divide_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 300)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
+  function dt_remainder(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 301)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! remainder_: In-place version of `remainder`.
+  subroutine dt_remainder_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 302)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
+  function dt_pow(input, exponent, stat, errmsg) result(out)
+    class(*), intent(in) :: input
+    class(*), intent(in) :: exponent
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 303)
+    call give(f, 0, input)
+    call give(f, 1, exponent)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! pow_: In-place version of `pow`.
+  subroutine dt_pow_(input, exponent, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: exponent
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 304)
+    call give(f, 0, input)
+    call give(f, 1, exponent)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
+  function dt_maximum(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 305)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
+  function dt_minimum(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 306)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
+  function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: min_val
+    real(real64), intent(in), optional :: max_val
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 307)
+    call give(f, 0, input)
+    if (present(min_val)) call give(f, 1, min_val)
+    if (present(max_val)) call give(f, 2, max_val)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! hardtanh_: In-place version of `hardtanh`.
+  subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: min_val
+    real(real64), intent(in), optional :: max_val
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 308)
+    call give(f, 0, input)
+    if (present(min_val)) call give(f, 1, min_val)
+    if (present(max_val)) call give(f, 2, max_val)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! relu6: hardtanh between 0 and 6.
+  function dt_relu6(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 309)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! relu6_: In-place version of `relu6`.
+  subroutine dt_relu6_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 310)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
+  function dt_hardsigmoid(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 311)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! hardsigmoid_: In-place version of `hardsigmoid`.
+  subroutine dt_hardsigmoid_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 312)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! hardswish: input * hardsigmoid(input).
+  function dt_hardswish(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 313)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! hardswish_: In-place version of `hardswish`.
+  subroutine dt_hardswish_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 314)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! hardshrink: input where |input| > lambd, 0 elsewhere.
+  function dt_hardshrink(input, lambd, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: lambd
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 315)
+    call give(f, 0, input)
+    if (present(lambd)) call give(f, 1, lambd)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
+  function dt_softshrink(input, lambd, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: lambd
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 316)
+    call give(f, 0, input)
+    if (present(lambd)) call give(f, 1, lambd)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! tanhshrink: input - tanh(input).
+  function dt_tanhshrink(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 317)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! threshold: input where it is above the threshold, value elsewhere.
+  function dt_threshold(input, threshold, value, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: threshold
+    class(*), intent(in) :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 318)
+    call give(f, 0, input)
+    call give(f, 1, threshold)
+    call give(f, 2, value)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! threshold_: In-place version of `threshold`.
+  subroutine dt_threshold_(input, threshold, value, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: threshold
+    class(*), intent(in) :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 319)
+    call give(f, 0, input)
+    call give(f, 1, threshold)
+    call give(f, 2, value)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! softsign: input / (1 + |input|).
+  function dt_softsign(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 320)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
+  function dt_selu(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 321)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! selu_: In-place version of `selu`.
+  subroutine dt_selu_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 322)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
+  function dt_celu(input, alpha, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 323)
+    call give(f, 0, input)
+    if (present(alpha)) call give(f, 1, alpha)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! celu_: In-place version of `celu`.
+  subroutine dt_celu_(input, alpha, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: alpha
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 324)
+    call give(f, 0, input)
+    if (present(alpha)) call give(f, 1, alpha)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! mish: input * tanh(softplus(input)).
+  function dt_mish(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 325)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! mish_: In-place version of `mish`.
+  subroutine dt_mish_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 326)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! glu: The first half of the input times the sigmoid of the second.
+  function dt_glu(input, dim, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 327)
+    call give(f, 0, input)
+    if (present(dim)) call give(f, 1, dim)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! prelu: input where it is positive, weight * input elsewhere.
+  function dt_prelu(input, weight, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: weight
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 328)
+    call give(f, 0, input)
+    call give(f, 1, weight)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! softmin: softmax of -input.
+  function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 329)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    if (present(dtype)) call give(f, 2, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! eq: Where input == other.
+  function dt_eq(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 330)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! eq_: In-place version of `eq`.
+  subroutine dt_eq_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 331)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! ne: Where input != other.
+  function dt_ne(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 332)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! ne_: In-place version of `ne`.
+  subroutine dt_ne_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 333)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! lt: Where input < other.
+  function dt_lt(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 334)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! lt_: In-place version of `lt`.
+  subroutine dt_lt_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 335)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! le: Where input <= other.
+  function dt_le(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 336)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! le_: In-place version of `le`.
+  subroutine dt_le_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 337)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! gt: Where input > other.
+  function dt_gt(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 338)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! gt_: In-place version of `gt`.
+  subroutine dt_gt_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 339)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! ge: Where input >= other.
+  function dt_ge(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 340)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! ge_: In-place version of `ge`.
+  subroutine dt_ge_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 341)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! isnan: Where elements are NaN.
+  function dt_isnan(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 342)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! isinf: Where elements are infinite.
+  function dt_isinf(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 343)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! isfinite: Where elements are neither infinite nor NaN.
+  function dt_isfinite(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 344)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! logical_not: Where elements are zero.
+  function dt_logical_not(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 345)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! logical_not_: In-place version of `logical_not`.
+  subroutine dt_logical_not_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 346)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! logical_and: Where both elements are nonzero.
+  function dt_logical_and(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 347)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! logical_and_: In-place version of `logical_and`.
+  subroutine dt_logical_and_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 348)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! logical_or: Where an element is nonzero.
+  function dt_logical_or(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 349)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! logical_or_: In-place version of `logical_or`.
+  subroutine dt_logical_or_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 350)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! logical_xor: Where exactly one element is nonzero.
+  function dt_logical_xor(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 351)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! logical_xor_: In-place version of `logical_xor`.
+  subroutine dt_logical_xor_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 352)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! bitwise_and: Bitwise and of integers; logical and of bools.
+  function dt_bitwise_and(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 353)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! bitwise_and_: In-place version of `bitwise_and`.
+  subroutine dt_bitwise_and_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 354)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! bitwise_or: Bitwise or of integers; logical or of bools.
+  function dt_bitwise_or(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 355)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! bitwise_or_: In-place version of `bitwise_or`.
+  subroutine dt_bitwise_or_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 356)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! bitwise_xor: Bitwise exclusive or of integers; logical exclusive or of bools.
+  function dt_bitwise_xor(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 357)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! bitwise_xor_: In-place version of `bitwise_xor`.
+  subroutine dt_bitwise_xor_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 358)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! bitwise_left_shift: input * 2^other of integers; 0 where other is negative or not less than
+  ! the number of bits.
+  function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 359)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! bitwise_left_shift_: In-place version of `bitwise_left_shift`.
+  subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 360)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! bitwise_right_shift: input / 2^other of integers, rounded down; 0 or -1 where other is
+  ! negative or not less than the number of bits.
+  function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 361)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! bitwise_right_shift_: In-place version of `bitwise_right_shift`.
+  subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 362)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! bitwise_not: Bitwise complement of integers; logical not of bools.
+  function dt_bitwise_not(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 363)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
+  function dt_where(condition, input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: condition
+    class(*), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 364)
+    call give(f, 0, condition)
+    call give(f, 1, input)
+    call give(f, 2, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! masked_fill: The input with value where the mask holds. The result has the input's dtype.
+  function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: mask
+    class(*), intent(in) :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 365)
+    call give(f, 0, input)
+    call give(f, 1, mask)
+    call give(f, 2, value)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! masked_fill_: In-place version of `masked_fill`.
+  subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: mask
+    class(*), intent(in) :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 366)
+    call give(f, 0, input)
+    call give(f, 1, mask)
+    call give(f, 2, value)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! tan: Tangent of each element.
+  function dt_tan(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 367)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! tan_: In-place version of `tan`.
+  subroutine dt_tan_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 368)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! asin: Inverse sine of each element; NaN outside of [-1, 1].
+  function dt_asin(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 369)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! asin_: In-place version of `asin`.
+  subroutine dt_asin_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 370)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! acos: Inverse cosine of each element; NaN outside of [-1, 1].
+  function dt_acos(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 371)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! acos_: In-place version of `acos`.
+  subroutine dt_acos_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 372)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! atan: Inverse tangent of each element.
+  function dt_atan(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 373)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! atan_: In-place version of `atan`.
+  subroutine dt_atan_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 374)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! sinh: Hyperbolic sine of each element.
+  function dt_sinh(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 375)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! sinh_: In-place version of `sinh`.
+  subroutine dt_sinh_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 376)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! cosh: Hyperbolic cosine of each element.
+  function dt_cosh(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 377)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! cosh_: In-place version of `cosh`.
+  subroutine dt_cosh_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 378)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! asinh: Inverse hyperbolic sine of each element.
+  function dt_asinh(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 379)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! asinh_: In-place version of `asinh`.
+  subroutine dt_asinh_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 380)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! acosh: Inverse hyperbolic cosine of each element; NaN below 1.
+  function dt_acosh(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 381)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! acosh_: In-place version of `acosh`.
+  subroutine dt_acosh_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 382)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
+  function dt_atanh(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 383)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! atanh_: In-place version of `atanh`.
+  subroutine dt_atanh_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 384)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! atan2: Angle of the point (other, input), in [-pi, pi].
+  function dt_atan2(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 385)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! atan2_: In-place version of `atan2`.
+  subroutine dt_atan2_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 386)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! hypot: sqrt(input^2 + other^2), without overflow.
+  function dt_hypot(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 387)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! hypot_: In-place version of `hypot`.
+  subroutine dt_hypot_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 388)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! sinc: sin(pi input) / (pi input), and 1 at 0.
+  function dt_sinc(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 389)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! sinc_: In-place version of `sinc`.
+  subroutine dt_sinc_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 390)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! deg2rad: Degrees in radians.
+  function dt_deg2rad(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 391)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! deg2rad_: In-place version of `deg2rad`.
+  subroutine dt_deg2rad_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 392)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! rad2deg: Radians in degrees.
+  function dt_rad2deg(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 393)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! rad2deg_: In-place version of `rad2deg`.
+  subroutine dt_rad2deg_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 394)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! expm1: exp(input) - 1, accurate near 0.
+  function dt_expm1(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 395)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! expm1_: In-place version of `expm1`.
+  subroutine dt_expm1_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 396)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! exp2: 2 to the power of each element.
+  function dt_exp2(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 397)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! exp2_: In-place version of `exp2`.
+  subroutine dt_exp2_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 398)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! log2: Logarithm to the base 2.
+  function dt_log2(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 399)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! log2_: In-place version of `log2`.
+  subroutine dt_log2_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 400)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! log10: Logarithm to the base 10.
+  function dt_log10(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 401)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! log10_: In-place version of `log10`.
+  subroutine dt_log10_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 402)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! logit: log(input / (1 - input)), the inverse of sigmoid.
+  function dt_logit(input, eps, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: eps
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 403)
+    call give(f, 0, input)
+    if (present(eps)) call give(f, 1, eps)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! logit_: In-place version of `logit`.
+  subroutine dt_logit_(input, eps, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: eps
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 404)
+    call give(f, 0, input)
+    if (present(eps)) call give(f, 1, eps)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! xlogy: input * log(other), and 0 where input is 0.
+  function dt_xlogy(input, other, stat, errmsg) result(out)
+    class(*), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 405)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! xlogy_: In-place version of `xlogy`.
+  subroutine dt_xlogy_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 406)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! logaddexp: log(exp(input) + exp(other)), without overflow.
+  function dt_logaddexp(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 407)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! logaddexp2: log2(2^input + 2^other), without overflow.
+  function dt_logaddexp2(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 408)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! float_power: pow in float64.
+  function dt_float_power(input, exponent, stat, errmsg) result(out)
+    class(*), intent(in) :: input
+    class(*), intent(in) :: exponent
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 409)
+    call give(f, 0, input)
+    call give(f, 1, exponent)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! float_power_: In-place version of `float_power`.
+  subroutine dt_float_power_(input, exponent, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: exponent
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 410)
+    call give(f, 0, input)
+    call give(f, 1, exponent)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! ldexp: input * 2^other.
+  function dt_ldexp(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 411)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! ldexp_: In-place version of `ldexp`.
+  subroutine dt_ldexp_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 412)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! frac: The part behind the point, with the sign of the element.
+  function dt_frac(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 413)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! frac_: In-place version of `frac`.
+  subroutine dt_frac_(input, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 414)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! round_decimals: Rounded to so many decimals; halves go to the even neighbour.
+  function dt_round_decimals(input, decimals, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: decimals
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 415)
+    call give(f, 0, input)
+    call give(f, 1, decimals)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! round_decimals_: In-place version of `round_decimals`.
+  subroutine dt_round_decimals_(input, decimals, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: decimals
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 416)
+    call give(f, 0, input)
+    call give(f, 1, decimals)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! positive: The tensor itself.
+  function dt_positive(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 417)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! signbit: Where the sign is minus, that of -0 too.
+  function dt_signbit(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 418)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! copysign: The size of input with the sign of other.
+  function dt_copysign(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 419)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! copysign_: In-place version of `copysign`.
+  subroutine dt_copysign_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 420)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
+  function dt_fmod(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 421)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! fmod_: In-place version of `fmod`.
+  subroutine dt_fmod_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 422)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! gcd: Greatest common divisor of integers.
+  function dt_gcd(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 423)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! gcd_: In-place version of `gcd`.
+  subroutine dt_gcd_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 424)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! lcm: Least common multiple of integers.
+  function dt_lcm(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 425)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! lcm_: In-place version of `lcm`.
+  subroutine dt_lcm_(input, other, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 426)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
+  function dt_heaviside(input, values, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: values
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 427)
+    call give(f, 0, input)
+    call give(f, 1, values)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! heaviside_: In-place version of `heaviside`.
+  subroutine dt_heaviside_(input, values, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: values
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 428)
+    call give(f, 0, input)
+    call give(f, 1, values)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! fmax: The larger of two elements; the other one if one is NaN.
+  function dt_fmax(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 429)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! fmin: The smaller of two elements; the other one if one is NaN.
+  function dt_fmin(input, other, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: other
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 430)
+    call give(f, 0, input)
+    call give(f, 1, other)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nan_to_num: The input with finite numbers in the place of NaN and infinities.
+  function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: nan
+    real(real64), intent(in), optional :: posinf
+    real(real64), intent(in), optional :: neginf
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 431)
+    call give(f, 0, input)
+    if (present(nan)) call give(f, 1, nan)
+    if (present(posinf)) call give(f, 2, posinf)
+    if (present(neginf)) call give(f, 3, neginf)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nan_to_num_: In-place version of `nan_to_num`.
+  subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: nan
+    real(real64), intent(in), optional :: posinf
+    real(real64), intent(in), optional :: neginf
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 432)
+    call give(f, 0, input)
+    if (present(nan)) call give(f, 1, nan)
+    if (present(posinf)) call give(f, 2, posinf)
+    if (present(neginf)) call give(f, 3, neginf)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! isposinf: Where elements are infinity.
+  function dt_isposinf(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 433)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! isneginf: Where elements are -infinity.
+  function dt_isneginf(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 434)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! isreal: Where elements have no imaginary part: everywhere.
+  function dt_isreal(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 435)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! lerp: input + weight * (end - input).
+  function dt_lerp(input, end, weight, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: end
+    class(*), intent(in) :: weight
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 436)
+    call give(f, 0, input)
+    call give(f, 1, end)
+    call give(f, 2, weight)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! lerp_: In-place version of `lerp`.
+  subroutine dt_lerp_(input, end, weight, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: end
+    class(*), intent(in) :: weight
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 437)
+    call give(f, 0, input)
+    call give(f, 1, end)
+    call give(f, 2, weight)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! addcmul: input + value * tensor1 * tensor2.
+  function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: tensor1
+    type(dt_tensor), intent(in) :: tensor2
+    class(*), intent(in), optional :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 438)
+    call give(f, 0, input)
+    call give(f, 1, tensor1)
+    call give(f, 2, tensor2)
+    if (present(value)) call give(f, 3, value)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! addcmul_: In-place version of `addcmul`.
+  subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: tensor1
+    type(dt_tensor), intent(in) :: tensor2
+    class(*), intent(in), optional :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 439)
+    call give(f, 0, input)
+    call give(f, 1, tensor1)
+    call give(f, 2, tensor2)
+    if (present(value)) call give(f, 3, value)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! addcdiv: input + value * tensor1 / tensor2.
+  function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: tensor1
+    type(dt_tensor), intent(in) :: tensor2
+    class(*), intent(in), optional :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 440)
+    call give(f, 0, input)
+    call give(f, 1, tensor1)
+    call give(f, 2, tensor2)
+    if (present(value)) call give(f, 3, value)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! addcdiv_: In-place version of `addcdiv`.
+  subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: tensor1
+    type(dt_tensor), intent(in) :: tensor2
+    class(*), intent(in), optional :: value
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 441)
+    call give(f, 0, input)
+    call give(f, 1, tensor1)
+    call give(f, 2, tensor2)
+    if (present(value)) call give(f, 3, value)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
 
   ! max_pool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
   ! (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
@@ -7413,7 +11243,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 202)
+    call dtf_begin(f, 442)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -7441,7 +11271,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 203)
+    call dtf_begin(f, 443)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -7469,7 +11299,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 204)
+    call dtf_begin(f, 444)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -7482,3401 +11312,6 @@ contains
     call dtf_end(f)
   end function
 
-  ! batch_norm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv
-  ! 1502.03167). When training, mean and var are those of the batch, var without correction; what
-  ! is added to running_var is corrected.
-  function dt_batch_norm(input, running_mean, running_var, weight, bias, training, momentum, &
-      eps, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in), optional :: running_mean
-    type(dt_tensor), intent(in), optional :: running_var
-    type(dt_tensor), intent(in), optional :: weight
-    type(dt_tensor), intent(in), optional :: bias
-    logical, intent(in), optional :: training
-    real(real64), intent(in), optional :: momentum
-    real(real64), intent(in), optional :: eps
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 205)
-    call give(f, 0, input)
-    if (present(running_mean)) call give(f, 1, running_mean)
-    if (present(running_var)) call give(f, 2, running_var)
-    if (present(weight)) call give(f, 3, weight)
-    if (present(bias)) call give(f, 4, bias)
-    if (present(training)) call give(f, 5, training)
-    if (present(momentum)) call give(f, 6, momentum)
-    if (present(eps)) call give(f, 7, eps)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
-  ! taken over the last dimensions (arXiv 1607.06450).
-  function dt_layer_norm(input, normalized_shape, weight, bias, eps, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: normalized_shape(:)
-    type(dt_tensor), intent(in), optional :: weight
-    type(dt_tensor), intent(in), optional :: bias
-    real(real64), intent(in), optional :: eps
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 206)
-    call give(f, 0, input)
-    call give_list(f, 1, normalized_shape)
-    if (present(weight)) call give(f, 2, weight)
-    if (present(bias)) call give(f, 3, bias)
-    if (present(eps)) call give(f, 4, eps)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
-  function dt_softmax(input, dim, dtype, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    integer, intent(in), optional :: dtype
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 207)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    if (present(dtype)) call give(f, 2, dtype)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! log_softmax: log(softmax(input)), without overflow.
-  function dt_log_softmax(input, dim, dtype, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    integer, intent(in), optional :: dtype
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 208)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    if (present(dtype)) call give(f, 2, dtype)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
-  function dt_dropout(input, p, training, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: p
-    logical, intent(in), optional :: training
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 209)
-    call give(f, 0, input)
-    if (present(p)) call give(f, 1, p)
-    if (present(training)) call give(f, 2, training)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! dropout_: In-place version of `dropout`.
-  subroutine dt_dropout_(input, p, training, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: p
-    logical, intent(in), optional :: training
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 210)
-    call give(f, 0, input)
-    if (present(p)) call give(f, 1, p)
-    if (present(training)) call give(f, 2, training)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! embedding: Rows of a table: weight[input], of shape [input..., size].
-  function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, &
-      sparse, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: weight
-    class(*), intent(in), optional :: padding_idx
-    real(real64), intent(in), optional :: max_norm
-    real(real64), intent(in), optional :: norm_type
-    logical, intent(in), optional :: scale_grad_by_freq
-    logical, intent(in), optional :: sparse
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 211)
-    call give(f, 0, input)
-    call give(f, 1, weight)
-    if (present(padding_idx)) call give(f, 2, padding_idx)
-    if (present(max_norm)) call give(f, 3, max_norm)
-    if (present(norm_type)) call give(f, 4, norm_type)
-    if (present(scale_grad_by_freq)) call give(f, 5, scale_grad_by_freq)
-    if (present(sparse)) call give(f, 6, sparse)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! optimizer_step: Updates every parameter that has a gradient. After an error earlier groups are
-  ! updated, later ones are not.
-  subroutine dt_optimizer_step(self, stat, errmsg)
-    class(dt_optimizer), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 212)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! optimizer_zero_grad: Forgets the gradients of all parameters.
-  subroutine dt_optimizer_zero_grad(self, set_to_none, stat, errmsg)
-    class(dt_optimizer), intent(in) :: self
-    logical, intent(in), optional :: set_to_none
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 213)
-    call give(f, 0, self)
-    if (present(set_to_none)) call give(f, 1, set_to_none)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! optimizer_add_param_group: Adds a group of parameters. It takes the first group's settings;
-  ! optimizer_set changes them.
-  subroutine dt_optimizer_add_param_group(self, params, stat, errmsg)
-    class(dt_optimizer), intent(in) :: self
-    type(dt_tensor), intent(in) :: params(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 214)
-    call give(f, 0, self)
-    call give_list(f, 1, params)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! optimizer_group_count: How many parameter groups there are.
-  function dt_optimizer_group_count(self, stat, errmsg) result(out)
-    class(dt_optimizer), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 215)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0)
-    call dtf_end(f)
-  end function
-
-  ! optimizer_get: A setting of a parameter group.
-  function dt_optimizer_get(self, name, group, stat, errmsg) result(out)
-    class(dt_optimizer), intent(in) :: self
-    character(*), intent(in) :: name
-    class(*), intent(in), optional :: group
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    real(real64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 216)
-    call give(f, 0, self)
-    call give(f, 1, name)
-    if (present(group)) call give(f, 2, group)
-    call finish(f, stat, errmsg)
-    out = take_real(f, 0)
-    call dtf_end(f)
-  end function
-
-  ! optimizer_set: Changes a setting of a parameter group.
-  subroutine dt_optimizer_set(self, name, value, group, stat, errmsg)
-    class(dt_optimizer), intent(in) :: self
-    character(*), intent(in) :: name
-    real(real64), intent(in) :: value
-    class(*), intent(in), optional :: group
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 217)
-    call give(f, 0, self)
-    call give(f, 1, name)
-    call give(f, 2, value)
-    if (present(group)) call give(f, 3, group)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! optimizer_state_dict: The state as named tensors: 0.exp_avg belongs to parameter number 0,
-  ! counted through all groups.
-  subroutine dt_optimizer_state_dict(self, names, tensors, stat, errmsg)
-    class(dt_optimizer), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    character(:), allocatable, dimension(:), intent(out) :: names
-    type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
-    type(frame) :: f
-    call dtf_begin(f, 218)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
-    call dtf_end(f)
-  end subroutine
-
-  ! optimizer_load_state_dict: Replaces the state. Values are converted to the dtype and device of
-  ! their parameter; a parameter that is not named starts anew.
-  subroutine dt_optimizer_load_state_dict(self, names, tensors, stat, errmsg)
-    class(dt_optimizer), intent(in) :: self
-    character(*), intent(in) :: names(:)
-    type(dt_tensor), intent(in) :: tensors(:)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 219)
-    call give(f, 0, self)
-    call give_texts(f, 1, names)
-    call give_list(f, 2, tensors)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! lr_scheduler_step: Moves on to the next epoch's learning rates.
-  subroutine dt_lr_scheduler_step(self, stat, errmsg)
-    class(dt_lr_scheduler), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 220)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! lr_scheduler_last_epoch: How many epochs have passed.
-  function dt_lr_scheduler_last_epoch(self, stat, errmsg) result(out)
-    class(dt_lr_scheduler), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    integer(int64) :: out
-    type(frame) :: f
-    call dtf_begin(f, 221)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    out = f%results(0)
-    call dtf_end(f)
-  end function
-
-  ! lr_scheduler_get_last_lr: The learning rates that the schedule has set last. One rate per
-  ! parameter group.
-  function dt_lr_scheduler_get_last_lr(self, stat, errmsg) result(out)
-    class(dt_lr_scheduler), intent(in) :: self
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    real(real64), allocatable, dimension(:) :: out
-    type(frame) :: f
-    call dtf_begin(f, 222)
-    call give(f, 0, self)
-    call finish(f, stat, errmsg)
-    call take_reals(f, 0, out)
-    call dtf_end(f)
-  end function
-
-  ! clip_grad_norm_: Scales gradients so that their norm, taken over all of them, is at most
-  ! max_norm. The norm before clipping, 0-d.
-  function dt_clip_grad_norm_(params, max_norm, norm_type, error_if_nonfinite, stat, &
-      errmsg) result(out)
-    type(dt_tensor), intent(in) :: params(:)
-    real(real64), intent(in) :: max_norm
-    real(real64), intent(in), optional :: norm_type
-    logical, intent(in), optional :: error_if_nonfinite
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 223)
-    call give_list(f, 0, params)
-    call give(f, 1, max_norm)
-    if (present(norm_type)) call give(f, 2, norm_type)
-    if (present(error_if_nonfinite)) call give(f, 3, error_if_nonfinite)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! optimizer_update: One step of an optimizer over lists of tensors, in place: the arithmetic
-  ! alone, for languages whose optimizers keep their own state.
-  subroutine dt_optimizer_update(optimizer, params, grads, states, lr, settings, first, stat, &
-      errmsg)
-    character(*), intent(in) :: optimizer
-    type(dt_tensor), intent(in) :: params(:)
-    type(dt_tensor), intent(in) :: grads(:)
-    type(dt_tensor), intent(in) :: states(:)
-    class(*), intent(in) :: lr
-    real(real64), intent(in) :: settings(:)
-    logical, intent(in), optional :: first
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 224)
-    call give(f, 0, optimizer)
-    call give_list(f, 1, params)
-    call give_list(f, 2, grads)
-    call give_list(f, 3, states)
-    call give(f, 4, lr)
-    call give_list(f, 5, settings)
-    if (present(first)) call give(f, 6, first)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! neg: Negative of each element.
-  function dt_neg(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 225)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! neg_: In-place version of `neg`.
-  subroutine dt_neg_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 226)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! abs: Absolute value of each element. The gradient at 0 is 0.
-  function dt_abs(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 227)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! abs_: In-place version of `abs`.
-  subroutine dt_abs_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 228)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! sign: -1, 0 or 1 by the sign of each element.
-  function dt_sign(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 229)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! sign_: In-place version of `sign`.
-  subroutine dt_sign_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 230)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! floor: Largest integer not above each element.
-  function dt_floor(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 231)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! floor_: In-place version of `floor`.
-  subroutine dt_floor_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 232)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! ceil: Smallest integer not below each element.
-  function dt_ceil(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 233)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! ceil_: In-place version of `ceil`.
-  subroutine dt_ceil_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 234)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! round: Nearest integer; halves go to the even neighbour.
-  function dt_round(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 235)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! round_: In-place version of `round`.
-  subroutine dt_round_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 236)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! trunc: Integer part of each element.
-  function dt_trunc(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 237)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! trunc_: In-place version of `trunc`.
-  subroutine dt_trunc_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 238)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! exp: Exponential of each element.
-  function dt_exp(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 239)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! exp_: In-place version of `exp`.
-  subroutine dt_exp_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 240)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! log: Natural logarithm of each element.
-  function dt_log(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 241)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! log_: In-place version of `log`.
-  subroutine dt_log_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 242)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! log1p: log(1 + input), accurate near 0.
-  function dt_log1p(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 243)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! log1p_: In-place version of `log1p`.
-  subroutine dt_log1p_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 244)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! sqrt: Square root of each element; NaN for negative ones.
-  function dt_sqrt(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 245)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! sqrt_: In-place version of `sqrt`.
-  subroutine dt_sqrt_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 246)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! rsqrt: 1 / sqrt(input).
-  function dt_rsqrt(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 247)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! rsqrt_: In-place version of `rsqrt`.
-  subroutine dt_rsqrt_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 248)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! square: Square of each element.
-  function dt_square(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 249)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! square_: In-place version of `square`.
-  subroutine dt_square_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 250)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! reciprocal: 1 / input.
-  function dt_reciprocal(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 251)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! reciprocal_: In-place version of `reciprocal`.
-  subroutine dt_reciprocal_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 252)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! sin: Sine of each element.
-  function dt_sin(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 253)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! sin_: In-place version of `sin`.
-  subroutine dt_sin_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 254)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! cos: Cosine of each element.
-  function dt_cos(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 255)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! cos_: In-place version of `cos`.
-  subroutine dt_cos_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 256)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! tanh: Hyperbolic tangent of each element.
-  function dt_tanh(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 257)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! tanh_: In-place version of `tanh`.
-  subroutine dt_tanh_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 258)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! erf: Error function of each element.
-  function dt_erf(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 259)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! erf_: In-place version of `erf`.
-  subroutine dt_erf_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 260)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! sigmoid: 1 / (1 + exp(-input)).
-  function dt_sigmoid(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 261)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! sigmoid_: In-place version of `sigmoid`.
-  subroutine dt_sigmoid_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 262)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! relu: max(0, input). The gradient at 0 is 0.
-  function dt_relu(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 263)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! relu_: In-place version of `relu`.
-  subroutine dt_relu_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 264)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! leaky_relu: input where it is positive, negative_slope * input elsewhere.
-  function dt_leaky_relu(input, negative_slope, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: negative_slope
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 265)
-    call give(f, 0, input)
-    if (present(negative_slope)) call give(f, 1, negative_slope)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! leaky_relu_: In-place version of `leaky_relu`.
-  subroutine dt_leaky_relu_(input, negative_slope, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: negative_slope
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 266)
-    call give(f, 0, input)
-    if (present(negative_slope)) call give(f, 1, negative_slope)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
-  function dt_elu(input, alpha, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 267)
-    call give(f, 0, input)
-    if (present(alpha)) call give(f, 1, alpha)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! elu_: In-place version of `elu`.
-  subroutine dt_elu_(input, alpha, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 268)
-    call give(f, 0, input)
-    if (present(alpha)) call give(f, 1, alpha)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
-  function dt_softplus(input, beta, threshold, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: beta
-    class(*), intent(in), optional :: threshold
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 269)
-    call give(f, 0, input)
-    if (present(beta)) call give(f, 1, beta)
-    if (present(threshold)) call give(f, 2, threshold)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logsigmoid: log(sigmoid(input)), without overflow.
-  function dt_logsigmoid(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 270)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! silu: input * sigmoid(input), also called swish.
-  function dt_silu(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 271)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! silu_: In-place version of `silu`.
-  subroutine dt_silu_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 272)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! gelu: input * Phi(input), Phi being the normal distribution function.
-  function dt_gelu(input, approximate, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(in), optional :: approximate
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 273)
-    call give(f, 0, input)
-    if (present(approximate)) call give(f, 1, approximate)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! clamp_min: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
-  function dt_clamp_min(input, min, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: min
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 274)
-    call give(f, 0, input)
-    call give(f, 1, min)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! clamp_min_: In-place version of `clamp_min`.
-  subroutine dt_clamp_min_(input, min, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: min
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 275)
-    call give(f, 0, input)
-    call give(f, 1, min)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! clamp_max: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
-  function dt_clamp_max(input, max, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: max
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 276)
-    call give(f, 0, input)
-    call give(f, 1, max)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! clamp_max_: In-place version of `clamp_max`.
-  subroutine dt_clamp_max_(input, max, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: max
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 277)
-    call give(f, 0, input)
-    call give(f, 1, max)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! clamp: Limits each element to [min, max]; where min > max the result is max. NaN stays NaN.
-  ! The gradient at the bounds is 1.
-  function dt_clamp(input, min, max, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: min
-    class(*), intent(in), optional :: max
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 278)
-    call give(f, 0, input)
-    if (present(min)) call give(f, 1, min)
-    if (present(max)) call give(f, 2, max)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! clamp_: In-place version of `clamp`.
-  subroutine dt_clamp_(input, min, max, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: min
-    class(*), intent(in), optional :: max
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 279)
-    call give(f, 0, input)
-    if (present(min)) call give(f, 1, min)
-    if (present(max)) call give(f, 2, max)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! add: input + alpha * other.
-  function dt_add(input, other, alpha, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 280)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    if (present(alpha)) call give(f, 2, alpha)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! add_: In-place version of `add`.
-  subroutine dt_add_(input, other, alpha, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 281)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    if (present(alpha)) call give(f, 2, alpha)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! sub: input - alpha * other.
-  function dt_sub(input, other, alpha, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 282)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    if (present(alpha)) call give(f, 2, alpha)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! sub_: In-place version of `sub`.
-  subroutine dt_sub_(input, other, alpha, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 283)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    if (present(alpha)) call give(f, 2, alpha)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! rsub: other - alpha * input.
-  function dt_rsub(input, other, alpha, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    class(*), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 284)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    if (present(alpha)) call give(f, 2, alpha)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! mul: input * other.
-  function dt_mul(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 285)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! mul_: In-place version of `mul`.
-  subroutine dt_mul_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 286)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! true_divide: input / other; integer tensors are divided as floating-point ones.
-  function dt_true_divide(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 287)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! true_divide_: In-place version of `true_divide`.
-  subroutine dt_true_divide_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 288)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! div: input / other. True division gives floating-point results for integers too.
-  function dt_div(input, other, rounding_mode, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(in), optional :: rounding_mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 289)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    if (present(rounding_mode)) call give(f, 2, rounding_mode)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! div_: In-place version of `div`.
-  subroutine dt_div_(input, other, rounding_mode, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(in), optional :: rounding_mode
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 290)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    if (present(rounding_mode)) call give(f, 2, rounding_mode)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! floor_divide: Quotient rounded down: div with rounding_mode = 'floor'.
-  function dt_floor_divide(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 291)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! floor_divide_: In-place version of `floor_divide`.
-  subroutine dt_floor_divide_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 292)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
-  function dt_remainder(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 293)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! remainder_: In-place version of `remainder`.
-  subroutine dt_remainder_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 294)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
-  function dt_pow(input, exponent, stat, errmsg) result(out)
-    class(*), intent(in) :: input
-    class(*), intent(in) :: exponent
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 295)
-    call give(f, 0, input)
-    call give(f, 1, exponent)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! pow_: In-place version of `pow`.
-  subroutine dt_pow_(input, exponent, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: exponent
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 296)
-    call give(f, 0, input)
-    call give(f, 1, exponent)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
-  function dt_maximum(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 297)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
-  function dt_minimum(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 298)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
-  function dt_hardtanh(input, min_val, max_val, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: min_val
-    real(real64), intent(in), optional :: max_val
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 299)
-    call give(f, 0, input)
-    if (present(min_val)) call give(f, 1, min_val)
-    if (present(max_val)) call give(f, 2, max_val)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! hardtanh_: In-place version of `hardtanh`.
-  subroutine dt_hardtanh_(input, min_val, max_val, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: min_val
-    real(real64), intent(in), optional :: max_val
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 300)
-    call give(f, 0, input)
-    if (present(min_val)) call give(f, 1, min_val)
-    if (present(max_val)) call give(f, 2, max_val)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! relu6: hardtanh between 0 and 6.
-  function dt_relu6(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 301)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! relu6_: In-place version of `relu6`.
-  subroutine dt_relu6_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 302)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
-  function dt_hardsigmoid(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 303)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! hardsigmoid_: In-place version of `hardsigmoid`.
-  subroutine dt_hardsigmoid_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 304)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! hardswish: input * hardsigmoid(input).
-  function dt_hardswish(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 305)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! hardswish_: In-place version of `hardswish`.
-  subroutine dt_hardswish_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 306)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! hardshrink: input where |input| > lambd, 0 elsewhere.
-  function dt_hardshrink(input, lambd, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: lambd
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 307)
-    call give(f, 0, input)
-    if (present(lambd)) call give(f, 1, lambd)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
-  function dt_softshrink(input, lambd, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: lambd
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 308)
-    call give(f, 0, input)
-    if (present(lambd)) call give(f, 1, lambd)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! tanhshrink: input - tanh(input).
-  function dt_tanhshrink(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 309)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! threshold: input where it is above the threshold, value elsewhere.
-  function dt_threshold(input, threshold, value, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: threshold
-    class(*), intent(in) :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 310)
-    call give(f, 0, input)
-    call give(f, 1, threshold)
-    call give(f, 2, value)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! threshold_: In-place version of `threshold`.
-  subroutine dt_threshold_(input, threshold, value, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: threshold
-    class(*), intent(in) :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 311)
-    call give(f, 0, input)
-    call give(f, 1, threshold)
-    call give(f, 2, value)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! softsign: input / (1 + |input|).
-  function dt_softsign(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 312)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
-  function dt_selu(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 313)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! selu_: In-place version of `selu`.
-  subroutine dt_selu_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 314)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
-  function dt_celu(input, alpha, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 315)
-    call give(f, 0, input)
-    if (present(alpha)) call give(f, 1, alpha)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! celu_: In-place version of `celu`.
-  subroutine dt_celu_(input, alpha, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: alpha
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 316)
-    call give(f, 0, input)
-    if (present(alpha)) call give(f, 1, alpha)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! mish: input * tanh(softplus(input)).
-  function dt_mish(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 317)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! mish_: In-place version of `mish`.
-  subroutine dt_mish_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 318)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! glu: The first half of the input times the sigmoid of the second.
-  function dt_glu(input, dim, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in), optional :: dim
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 319)
-    call give(f, 0, input)
-    if (present(dim)) call give(f, 1, dim)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! prelu: input where it is positive, weight * input elsewhere.
-  function dt_prelu(input, weight, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: weight
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 320)
-    call give(f, 0, input)
-    call give(f, 1, weight)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! softmin: softmax of -input.
-  function dt_softmin(input, dim, dtype, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: dim
-    integer, intent(in), optional :: dtype
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 321)
-    call give(f, 0, input)
-    call give(f, 1, dim)
-    if (present(dtype)) call give(f, 2, dtype)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! eq: Where input == other.
-  function dt_eq(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 322)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! eq_: In-place version of `eq`.
-  subroutine dt_eq_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 323)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! ne: Where input != other.
-  function dt_ne(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 324)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! ne_: In-place version of `ne`.
-  subroutine dt_ne_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 325)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! lt: Where input < other.
-  function dt_lt(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 326)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! lt_: In-place version of `lt`.
-  subroutine dt_lt_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 327)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! le: Where input <= other.
-  function dt_le(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 328)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! le_: In-place version of `le`.
-  subroutine dt_le_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 329)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! gt: Where input > other.
-  function dt_gt(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 330)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! gt_: In-place version of `gt`.
-  subroutine dt_gt_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 331)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! ge: Where input >= other.
-  function dt_ge(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 332)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! ge_: In-place version of `ge`.
-  subroutine dt_ge_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 333)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! isnan: Where elements are NaN.
-  function dt_isnan(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 334)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! isinf: Where elements are infinite.
-  function dt_isinf(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 335)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! isfinite: Where elements are neither infinite nor NaN.
-  function dt_isfinite(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 336)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logical_not: Where elements are zero.
-  function dt_logical_not(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 337)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logical_not_: In-place version of `logical_not`.
-  subroutine dt_logical_not_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 338)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! logical_and: Where both elements are nonzero.
-  function dt_logical_and(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 339)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logical_and_: In-place version of `logical_and`.
-  subroutine dt_logical_and_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 340)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! logical_or: Where an element is nonzero.
-  function dt_logical_or(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 341)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logical_or_: In-place version of `logical_or`.
-  subroutine dt_logical_or_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 342)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! logical_xor: Where exactly one element is nonzero.
-  function dt_logical_xor(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 343)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logical_xor_: In-place version of `logical_xor`.
-  subroutine dt_logical_xor_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 344)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! bitwise_and: Bitwise and of integers; logical and of bools.
-  function dt_bitwise_and(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 345)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! bitwise_and_: In-place version of `bitwise_and`.
-  subroutine dt_bitwise_and_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 346)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! bitwise_or: Bitwise or of integers; logical or of bools.
-  function dt_bitwise_or(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 347)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! bitwise_or_: In-place version of `bitwise_or`.
-  subroutine dt_bitwise_or_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 348)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! bitwise_xor: Bitwise exclusive or of integers; logical exclusive or of bools.
-  function dt_bitwise_xor(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 349)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! bitwise_xor_: In-place version of `bitwise_xor`.
-  subroutine dt_bitwise_xor_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 350)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! bitwise_left_shift: input * 2^other of integers; 0 where other is negative or not less than
-  ! the number of bits.
-  function dt_bitwise_left_shift(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 351)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! bitwise_left_shift_: In-place version of `bitwise_left_shift`.
-  subroutine dt_bitwise_left_shift_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 352)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! bitwise_right_shift: input / 2^other of integers, rounded down; 0 or -1 where other is
-  ! negative or not less than the number of bits.
-  function dt_bitwise_right_shift(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 353)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! bitwise_right_shift_: In-place version of `bitwise_right_shift`.
-  subroutine dt_bitwise_right_shift_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 354)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! bitwise_not: Bitwise complement of integers; logical not of bools.
-  function dt_bitwise_not(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 355)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
-  function dt_where(condition, input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: condition
-    class(*), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 356)
-    call give(f, 0, condition)
-    call give(f, 1, input)
-    call give(f, 2, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! masked_fill: The input with value where the mask holds. The result has the input's dtype.
-  function dt_masked_fill(input, mask, value, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: mask
-    class(*), intent(in) :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 357)
-    call give(f, 0, input)
-    call give(f, 1, mask)
-    call give(f, 2, value)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! masked_fill_: In-place version of `masked_fill`.
-  subroutine dt_masked_fill_(input, mask, value, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: mask
-    class(*), intent(in) :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 358)
-    call give(f, 0, input)
-    call give(f, 1, mask)
-    call give(f, 2, value)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! tan: Tangent of each element.
-  function dt_tan(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 359)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! tan_: In-place version of `tan`.
-  subroutine dt_tan_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 360)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! asin: Inverse sine of each element; NaN outside of [-1, 1].
-  function dt_asin(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 361)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! asin_: In-place version of `asin`.
-  subroutine dt_asin_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 362)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! acos: Inverse cosine of each element; NaN outside of [-1, 1].
-  function dt_acos(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 363)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! acos_: In-place version of `acos`.
-  subroutine dt_acos_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 364)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! atan: Inverse tangent of each element.
-  function dt_atan(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 365)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! atan_: In-place version of `atan`.
-  subroutine dt_atan_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 366)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! sinh: Hyperbolic sine of each element.
-  function dt_sinh(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 367)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! sinh_: In-place version of `sinh`.
-  subroutine dt_sinh_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 368)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! cosh: Hyperbolic cosine of each element.
-  function dt_cosh(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 369)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! cosh_: In-place version of `cosh`.
-  subroutine dt_cosh_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 370)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! asinh: Inverse hyperbolic sine of each element.
-  function dt_asinh(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 371)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! asinh_: In-place version of `asinh`.
-  subroutine dt_asinh_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 372)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! acosh: Inverse hyperbolic cosine of each element; NaN below 1.
-  function dt_acosh(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 373)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! acosh_: In-place version of `acosh`.
-  subroutine dt_acosh_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 374)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
-  function dt_atanh(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 375)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! atanh_: In-place version of `atanh`.
-  subroutine dt_atanh_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 376)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! atan2: Angle of the point (other, input), in [-pi, pi].
-  function dt_atan2(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 377)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! atan2_: In-place version of `atan2`.
-  subroutine dt_atan2_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 378)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! hypot: sqrt(input^2 + other^2), without overflow.
-  function dt_hypot(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 379)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! hypot_: In-place version of `hypot`.
-  subroutine dt_hypot_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 380)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! sinc: sin(pi input) / (pi input), and 1 at 0.
-  function dt_sinc(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 381)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! sinc_: In-place version of `sinc`.
-  subroutine dt_sinc_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 382)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! deg2rad: Degrees in radians.
-  function dt_deg2rad(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 383)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! deg2rad_: In-place version of `deg2rad`.
-  subroutine dt_deg2rad_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 384)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! rad2deg: Radians in degrees.
-  function dt_rad2deg(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 385)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! rad2deg_: In-place version of `rad2deg`.
-  subroutine dt_rad2deg_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 386)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! expm1: exp(input) - 1, accurate near 0.
-  function dt_expm1(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 387)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! expm1_: In-place version of `expm1`.
-  subroutine dt_expm1_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 388)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! exp2: 2 to the power of each element.
-  function dt_exp2(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 389)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! exp2_: In-place version of `exp2`.
-  subroutine dt_exp2_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 390)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! log2: Logarithm to the base 2.
-  function dt_log2(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 391)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! log2_: In-place version of `log2`.
-  subroutine dt_log2_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 392)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! log10: Logarithm to the base 10.
-  function dt_log10(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 393)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! log10_: In-place version of `log10`.
-  subroutine dt_log10_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 394)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! logit: log(input / (1 - input)), the inverse of sigmoid.
-  function dt_logit(input, eps, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: eps
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 395)
-    call give(f, 0, input)
-    if (present(eps)) call give(f, 1, eps)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logit_: In-place version of `logit`.
-  subroutine dt_logit_(input, eps, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: eps
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 396)
-    call give(f, 0, input)
-    if (present(eps)) call give(f, 1, eps)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! xlogy: input * log(other), and 0 where input is 0.
-  function dt_xlogy(input, other, stat, errmsg) result(out)
-    class(*), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 397)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! xlogy_: In-place version of `xlogy`.
-  subroutine dt_xlogy_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 398)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! logaddexp: log(exp(input) + exp(other)), without overflow.
-  function dt_logaddexp(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 399)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! logaddexp2: log2(2^input + 2^other), without overflow.
-  function dt_logaddexp2(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 400)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! float_power: pow in float64.
-  function dt_float_power(input, exponent, stat, errmsg) result(out)
-    class(*), intent(in) :: input
-    class(*), intent(in) :: exponent
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 401)
-    call give(f, 0, input)
-    call give(f, 1, exponent)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! float_power_: In-place version of `float_power`.
-  subroutine dt_float_power_(input, exponent, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: exponent
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 402)
-    call give(f, 0, input)
-    call give(f, 1, exponent)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! ldexp: input * 2^other.
-  function dt_ldexp(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 403)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! ldexp_: In-place version of `ldexp`.
-  subroutine dt_ldexp_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 404)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! frac: The part behind the point, with the sign of the element.
-  function dt_frac(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 405)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! frac_: In-place version of `frac`.
-  subroutine dt_frac_(input, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 406)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! round_decimals: Rounded to so many decimals; halves go to the even neighbour.
-  function dt_round_decimals(input, decimals, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: decimals
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 407)
-    call give(f, 0, input)
-    call give(f, 1, decimals)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! round_decimals_: In-place version of `round_decimals`.
-  subroutine dt_round_decimals_(input, decimals, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: decimals
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 408)
-    call give(f, 0, input)
-    call give(f, 1, decimals)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! positive: The tensor itself.
-  function dt_positive(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 409)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! signbit: Where the sign is minus, that of -0 too.
-  function dt_signbit(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 410)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! copysign: The size of input with the sign of other.
-  function dt_copysign(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 411)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! copysign_: In-place version of `copysign`.
-  subroutine dt_copysign_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 412)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
-  function dt_fmod(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 413)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! fmod_: In-place version of `fmod`.
-  subroutine dt_fmod_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    class(*), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 414)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! gcd: Greatest common divisor of integers.
-  function dt_gcd(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 415)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! gcd_: In-place version of `gcd`.
-  subroutine dt_gcd_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 416)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! lcm: Least common multiple of integers.
-  function dt_lcm(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 417)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! lcm_: In-place version of `lcm`.
-  subroutine dt_lcm_(input, other, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 418)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
-  function dt_heaviside(input, values, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: values
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 419)
-    call give(f, 0, input)
-    call give(f, 1, values)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! heaviside_: In-place version of `heaviside`.
-  subroutine dt_heaviside_(input, values, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: values
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 420)
-    call give(f, 0, input)
-    call give(f, 1, values)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! fmax: The larger of two elements; the other one if one is NaN.
-  function dt_fmax(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 421)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! fmin: The smaller of two elements; the other one if one is NaN.
-  function dt_fmin(input, other, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: other
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 422)
-    call give(f, 0, input)
-    call give(f, 1, other)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nan_to_num: The input with finite numbers in the place of NaN and infinities.
-  function dt_nan_to_num(input, nan, posinf, neginf, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: nan
-    real(real64), intent(in), optional :: posinf
-    real(real64), intent(in), optional :: neginf
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 423)
-    call give(f, 0, input)
-    if (present(nan)) call give(f, 1, nan)
-    if (present(posinf)) call give(f, 2, posinf)
-    if (present(neginf)) call give(f, 3, neginf)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nan_to_num_: In-place version of `nan_to_num`.
-  subroutine dt_nan_to_num_(input, nan, posinf, neginf, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    real(real64), intent(in), optional :: nan
-    real(real64), intent(in), optional :: posinf
-    real(real64), intent(in), optional :: neginf
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 424)
-    call give(f, 0, input)
-    if (present(nan)) call give(f, 1, nan)
-    if (present(posinf)) call give(f, 2, posinf)
-    if (present(neginf)) call give(f, 3, neginf)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! isposinf: Where elements are infinity.
-  function dt_isposinf(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 425)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! isneginf: Where elements are -infinity.
-  function dt_isneginf(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 426)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! isreal: Where elements have no imaginary part: everywhere.
-  function dt_isreal(input, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 427)
-    call give(f, 0, input)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! lerp: input + weight * (end - input).
-  function dt_lerp(input, end, weight, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: end
-    class(*), intent(in) :: weight
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 428)
-    call give(f, 0, input)
-    call give(f, 1, end)
-    call give(f, 2, weight)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! lerp_: In-place version of `lerp`.
-  subroutine dt_lerp_(input, end, weight, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: end
-    class(*), intent(in) :: weight
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 429)
-    call give(f, 0, input)
-    call give(f, 1, end)
-    call give(f, 2, weight)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! addcmul: input + value * tensor1 * tensor2.
-  function dt_addcmul(input, tensor1, tensor2, value, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: tensor1
-    type(dt_tensor), intent(in) :: tensor2
-    class(*), intent(in), optional :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 430)
-    call give(f, 0, input)
-    call give(f, 1, tensor1)
-    call give(f, 2, tensor2)
-    if (present(value)) call give(f, 3, value)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! addcmul_: In-place version of `addcmul`.
-  subroutine dt_addcmul_(input, tensor1, tensor2, value, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: tensor1
-    type(dt_tensor), intent(in) :: tensor2
-    class(*), intent(in), optional :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 431)
-    call give(f, 0, input)
-    call give(f, 1, tensor1)
-    call give(f, 2, tensor2)
-    if (present(value)) call give(f, 3, value)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
-  ! addcdiv: input + value * tensor1 / tensor2.
-  function dt_addcdiv(input, tensor1, tensor2, value, stat, errmsg) result(out)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: tensor1
-    type(dt_tensor), intent(in) :: tensor2
-    class(*), intent(in), optional :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_tensor) :: out
-    type(frame) :: f
-    call dtf_begin(f, 432)
-    call give(f, 0, input)
-    call give(f, 1, tensor1)
-    call give(f, 2, tensor2)
-    if (present(value)) call give(f, 3, value)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! addcdiv_: In-place version of `addcdiv`.
-  subroutine dt_addcdiv_(input, tensor1, tensor2, value, stat, errmsg)
-    type(dt_tensor), intent(in) :: input
-    type(dt_tensor), intent(in) :: tensor1
-    type(dt_tensor), intent(in) :: tensor2
-    class(*), intent(in), optional :: value
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(frame) :: f
-    call dtf_begin(f, 433)
-    call give(f, 0, input)
-    call give(f, 1, tensor1)
-    call give(f, 2, tensor2)
-    if (present(value)) call give(f, 3, value)
-    call finish(f, stat, errmsg)
-    call dtf_end(f)
-  end subroutine
-
   ! rand: Uniform numbers in [0, 1).
   function dt_rand(size, generator, dtype, device, requires_grad, stat, errmsg) result(out)
     class(*), intent(in) :: size(:)
@@ -10888,7 +11323,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 434)
+    call dtf_begin(f, 445)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10910,7 +11345,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 435)
+    call dtf_begin(f, 446)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10935,7 +11370,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 436)
+    call dtf_begin(f, 447)
     call give(f, 0, low)
     call give(f, 1, high)
     call give_list(f, 2, size)
@@ -10959,7 +11394,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 437)
+    call dtf_begin(f, 448)
     call give(f, 0, n)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10983,7 +11418,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 438)
+    call dtf_begin(f, 449)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -11008,7 +11443,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 439)
+    call dtf_begin(f, 450)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -11035,7 +11470,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 440)
+    call dtf_begin(f, 451)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -11057,7 +11492,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 441)
+    call dtf_begin(f, 452)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     call finish(f, stat, errmsg)
@@ -11074,7 +11509,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 442)
+    call dtf_begin(f, 453)
     call give(f, 0, input)
     if (present(low)) call give(f, 1, low)
     if (present(high)) call give(f, 2, high)
@@ -11092,7 +11527,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 443)
+    call dtf_begin(f, 454)
     call give(f, 0, input)
     if (present(mean)) call give(f, 1, mean)
     if (present(std)) call give(f, 2, std)
@@ -11109,7 +11544,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 444)
+    call dtf_begin(f, 455)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(generator)) call give(f, 2, generator)
@@ -11126,7 +11561,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 445)
+    call dtf_begin(f, 456)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -11142,7 +11577,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 446)
+    call dtf_begin(f, 457)
     call give(f, 0, seed)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11156,7 +11591,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 447)
+    call dtf_begin(f, 458)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11172,7 +11607,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 448)
+    call dtf_begin(f, 459)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11184,7 +11619,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 449)
+    call dtf_begin(f, 460)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -11197,7 +11632,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 450)
+    call dtf_begin(f, 461)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11211,7 +11646,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 451)
+    call dtf_begin(f, 462)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
@@ -11225,7 +11660,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 452)
+    call dtf_begin(f, 463)
     call give(f, 0, self)
     call give(f, 1, seed)
     call finish(f, stat, errmsg)
@@ -11239,7 +11674,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 453)
+    call dtf_begin(f, 464)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11254,7 +11689,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 454)
+    call dtf_begin(f, 465)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11268,7 +11703,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 455)
+    call dtf_begin(f, 466)
     call give(f, 0, self)
     call give(f, 1, state)
     call finish(f, stat, errmsg)
@@ -11285,7 +11720,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 456)
+    call dtf_begin(f, 467)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11305,7 +11740,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 457)
+    call dtf_begin(f, 468)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11325,7 +11760,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 458)
+    call dtf_begin(f, 469)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11342,7 +11777,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 459)
+    call dtf_begin(f, 470)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11360,7 +11795,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 460)
+    call dtf_begin(f, 471)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11377,7 +11812,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 461)
+    call dtf_begin(f, 472)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11395,7 +11830,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 462)
+    call dtf_begin(f, 473)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11414,7 +11849,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 463)
+    call dtf_begin(f, 474)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11432,7 +11867,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 464)
+    call dtf_begin(f, 475)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11450,7 +11885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 465)
+    call dtf_begin(f, 476)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11468,7 +11903,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 466)
+    call dtf_begin(f, 477)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11487,7 +11922,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 467)
+    call dtf_begin(f, 478)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -11507,7 +11942,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 468)
+    call dtf_begin(f, 479)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -11529,7 +11964,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 469)
+    call dtf_begin(f, 480)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(dim)) call give_list(f, 2, dim)
@@ -11549,7 +11984,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 470)
+    call dtf_begin(f, 481)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11567,7 +12002,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 471)
+    call dtf_begin(f, 482)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11585,7 +12020,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 472)
+    call dtf_begin(f, 483)
     call give(f, 0, input)
     call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -11603,7 +12038,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 473)
+    call dtf_begin(f, 484)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -11620,7 +12055,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 474)
+    call dtf_begin(f, 485)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -11636,7 +12071,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 475)
+    call dtf_begin(f, 486)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11655,7 +12090,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 476)
+    call dtf_begin(f, 487)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -11677,7 +12112,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 477)
+    call dtf_begin(f, 488)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -11696,7 +12131,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 478)
+    call dtf_begin(f, 489)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11710,7 +12145,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 479)
+    call dtf_begin(f, 490)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11725,7 +12160,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 480)
+    call dtf_begin(f, 491)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -11740,7 +12175,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 481)
+    call dtf_begin(f, 492)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -11755,7 +12190,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 482)
+    call dtf_begin(f, 493)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -11769,7 +12204,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 483)
+    call dtf_begin(f, 494)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11783,7 +12218,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 484)
+    call dtf_begin(f, 495)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11797,7 +12232,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 485)
+    call dtf_begin(f, 496)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11811,7 +12246,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 486)
+    call dtf_begin(f, 497)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
@@ -11825,7 +12260,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 487)
+    call dtf_begin(f, 498)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
@@ -11840,7 +12275,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 488)
+    call dtf_begin(f, 499)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -11856,7 +12291,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 489)
+    call dtf_begin(f, 500)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -11871,7 +12306,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 490)
+    call dtf_begin(f, 501)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11887,7 +12322,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 491)
+    call dtf_begin(f, 502)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11903,7 +12338,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 492)
+    call dtf_begin(f, 503)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11918,7 +12353,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 493)
+    call dtf_begin(f, 504)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11932,7 +12367,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 494)
+    call dtf_begin(f, 505)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
@@ -11946,7 +12381,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 495)
+    call dtf_begin(f, 506)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
@@ -11961,7 +12396,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 496)
+    call dtf_begin(f, 507)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -11975,7 +12410,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 497)
+    call dtf_begin(f, 508)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -11989,7 +12424,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 498)
+    call dtf_begin(f, 509)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -12004,7 +12439,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 499)
+    call dtf_begin(f, 510)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12018,7 +12453,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 500)
+    call dtf_begin(f, 511)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
@@ -12031,7 +12466,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 501)
+    call dtf_begin(f, 512)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12045,7 +12480,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 502)
+    call dtf_begin(f, 513)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
@@ -12060,7 +12495,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 503)
+    call dtf_begin(f, 514)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12075,7 +12510,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 504)
+    call dtf_begin(f, 515)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
@@ -12089,7 +12524,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 505)
+    call dtf_begin(f, 516)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
     call dtf_end(f)
@@ -12102,7 +12537,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 506)
+    call dtf_begin(f, 517)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12116,7 +12551,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call dtf_begin(f, 507)
+    call dtf_begin(f, 518)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12130,7 +12565,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 508)
+    call dtf_begin(f, 519)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12145,7 +12580,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 509)
+    call dtf_begin(f, 520)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -12159,7 +12594,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 510)
+    call dtf_begin(f, 521)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -12171,7 +12606,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 511)
+    call dtf_begin(f, 522)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12183,7 +12618,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 512)
+    call dtf_begin(f, 523)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -12196,7 +12631,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 513)
+    call dtf_begin(f, 524)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12208,7 +12643,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 514)
+    call dtf_begin(f, 525)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
     call dtf_end(f)
@@ -12220,7 +12655,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 515)
+    call dtf_begin(f, 526)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12232,7 +12667,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 516)
+    call dtf_begin(f, 527)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
     call dtf_end(f)
@@ -12244,7 +12679,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 517)
+    call dtf_begin(f, 528)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12257,7 +12692,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 518)
+    call dtf_begin(f, 529)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -12270,7 +12705,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 519)
+    call dtf_begin(f, 530)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -12282,7 +12717,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 520)
+    call dtf_begin(f, 531)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12298,7 +12733,7 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call dtf_begin(f, 521)
+    call dtf_begin(f, 532)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
@@ -12313,7 +12748,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 522)
+    call dtf_begin(f, 533)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12326,7 +12761,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 523)
+    call dtf_begin(f, 534)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12337,7 +12772,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 524)
+    call dtf_begin(f, 535)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
@@ -12348,7 +12783,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 525)
+    call dtf_begin(f, 536)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12361,7 +12796,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 526)
+    call dtf_begin(f, 537)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12375,7 +12810,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 527)
+    call dtf_begin(f, 538)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -12390,7 +12825,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 528)
+    call dtf_begin(f, 539)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12404,7 +12839,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 529)
+    call dtf_begin(f, 540)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12418,7 +12853,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 530)
+    call dtf_begin(f, 541)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12434,7 +12869,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 531)
+    call dtf_begin(f, 542)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -12450,7 +12885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 532)
+    call dtf_begin(f, 543)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12467,7 +12902,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 533)
+    call dtf_begin(f, 544)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
@@ -12485,7 +12920,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 534)
+    call dtf_begin(f, 545)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
@@ -12503,7 +12938,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 535)
+    call dtf_begin(f, 546)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -12520,7 +12955,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 536)
+    call dtf_begin(f, 547)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -12537,7 +12972,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 537)
+    call dtf_begin(f, 548)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -12553,7 +12988,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 538)
+    call dtf_begin(f, 549)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12568,7 +13003,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 539)
+    call dtf_begin(f, 550)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12584,7 +13019,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 540)
+    call dtf_begin(f, 551)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12600,7 +13035,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 541)
+    call dtf_begin(f, 552)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -12616,7 +13051,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 542)
+    call dtf_begin(f, 553)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12632,7 +13067,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 543)
+    call dtf_begin(f, 554)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -12649,7 +13084,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 544)
+    call dtf_begin(f, 555)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -12668,7 +13103,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 545)
+    call dtf_begin(f, 556)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -12689,7 +13124,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 546)
+    call dtf_begin(f, 557)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
@@ -12710,7 +13145,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 547)
+    call dtf_begin(f, 558)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -12730,7 +13165,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 548)
+    call dtf_begin(f, 559)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -12749,7 +13184,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 549)
+    call dtf_begin(f, 560)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
@@ -12767,7 +13202,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 550)
+    call dtf_begin(f, 561)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
@@ -12785,7 +13220,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 551)
+    call dtf_begin(f, 562)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
@@ -12802,7 +13237,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 552)
+    call dtf_begin(f, 563)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12818,7 +13253,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 553)
+    call dtf_begin(f, 564)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12834,7 +13269,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 554)
+    call dtf_begin(f, 565)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12850,7 +13285,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 555)
+    call dtf_begin(f, 566)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
@@ -12866,9 +13301,30 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 556)
+    call dtf_begin(f, 567)
     call give(f, 0, input)
     call give_list(f, 1, dims)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! interpolate: Resizes images by repeating or leaving out elements. Channels-last in gives
+  ! channels-last out.
+  function dt_interpolate(input, size, scale_factor, mode, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: size(:)
+    real(real64), intent(in), optional :: scale_factor(:)
+    integer, intent(in), optional :: mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 568)
+    call give(f, 0, input)
+    if (present(size)) call give_list(f, 1, size)
+    if (present(scale_factor)) call give_list(f, 2, scale_factor)
+    if (present(mode)) call give(f, 3, mode)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -12881,7 +13337,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 557)
+    call dtf_begin(f, 569)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12894,7 +13350,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 558)
+    call dtf_begin(f, 570)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12907,7 +13363,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 559)
+    call dtf_begin(f, 571)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12920,7 +13376,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 560)
+    call dtf_begin(f, 572)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12933,7 +13389,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 561)
+    call dtf_begin(f, 573)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12946,7 +13402,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 562)
+    call dtf_begin(f, 574)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12959,7 +13415,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 563)
+    call dtf_begin(f, 575)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12972,7 +13428,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 564)
+    call dtf_begin(f, 576)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12985,7 +13441,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 565)
+    call dtf_begin(f, 577)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12998,7 +13454,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 566)
+    call dtf_begin(f, 578)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13011,7 +13467,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 567)
+    call dtf_begin(f, 579)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13024,7 +13480,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 568)
+    call dtf_begin(f, 580)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13037,7 +13493,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 569)
+    call dtf_begin(f, 581)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13050,7 +13506,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 570)
+    call dtf_begin(f, 582)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13064,7 +13520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 571)
+    call dtf_begin(f, 583)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13079,7 +13535,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 572)
+    call dtf_begin(f, 584)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13093,7 +13549,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 573)
+    call dtf_begin(f, 585)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13106,7 +13562,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 574)
+    call dtf_begin(f, 586)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13119,7 +13575,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 575)
+    call dtf_begin(f, 587)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13132,7 +13588,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 576)
+    call dtf_begin(f, 588)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13145,7 +13601,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 577)
+    call dtf_begin(f, 589)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13158,7 +13614,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 578)
+    call dtf_begin(f, 590)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13173,7 +13629,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 579)
+    call dtf_begin(f, 591)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13190,7 +13646,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 580)
+    call dtf_begin(f, 592)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13206,7 +13662,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 581)
+    call dtf_begin(f, 593)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13221,7 +13677,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 582)
+    call dtf_begin(f, 594)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13237,7 +13693,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 583)
+    call dtf_begin(f, 595)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -13254,7 +13710,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 584)
+    call dtf_begin(f, 596)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -13271,7 +13727,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 585)
+    call dtf_begin(f, 597)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -13288,7 +13744,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 586)
+    call dtf_begin(f, 598)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -13304,7 +13760,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 587)
+    call dtf_begin(f, 599)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13319,7 +13775,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 588)
+    call dtf_begin(f, 600)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13334,7 +13790,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 589)
+    call dtf_begin(f, 601)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13349,7 +13805,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 590)
+    call dtf_begin(f, 602)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13364,7 +13820,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 591)
+    call dtf_begin(f, 603)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13379,7 +13835,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 592)
+    call dtf_begin(f, 604)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13394,7 +13850,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 593)
+    call dtf_begin(f, 605)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13409,7 +13865,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 594)
+    call dtf_begin(f, 606)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13424,7 +13880,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 595)
+    call dtf_begin(f, 607)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13439,7 +13895,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 596)
+    call dtf_begin(f, 608)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)

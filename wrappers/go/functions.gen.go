@@ -488,6 +488,41 @@ func NnLinear(inFeatures int, outFeatures int, options ...NnLinearOptions) (*Mod
 	return hold[Module](r, 0), err
 }
 
+// NnConv1dOptions are the optional arguments.
+type NnConv1dOptions struct {
+	// Step of the window: height, width.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+
+	// Step between the window's points: height, width.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+
+	// Whether there is a bias.
+	Bias *bool
+
+	// Must be zeros.
+	PaddingMode string
+
+	// Where its tensors are made.
+	Device Device
+
+	// Element type of its tensors.
+	Dtype Dtype
+}
+
+// NnConv1d: 1-d convolution of [batch, in_channels, length], or without the batch;
+// functional.conv1d has the formulas. The module.
+func NnConv1d(inChannels int, outChannels int, kernelSize []int, options ...NnConv1dOptions) (*Module, error) {
+	o := last(options)
+	r, err := run(1, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype)
+	return hold[Module](r, 0), err
+}
+
 // NnConv2dOptions are the optional arguments.
 type NnConv2dOptions struct {
 	// Step of the window: height, width.
@@ -519,7 +554,156 @@ type NnConv2dOptions struct {
 // functional.conv2d has the formulas. The module.
 func NnConv2d(inChannels int, outChannels int, kernelSize []int, options ...NnConv2dOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(1, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype)
+	r, err := run(2, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype)
+	return hold[Module](r, 0), err
+}
+
+// NnConv3dOptions are the optional arguments.
+type NnConv3dOptions struct {
+	// Step of the window: height, width.
+	Stride []int
+
+	// Rows and columns added on each side: height, width.
+	Padding []int
+
+	// Step between the window's points: height, width.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+
+	// Whether there is a bias.
+	Bias *bool
+
+	// Must be zeros.
+	PaddingMode string
+
+	// Where its tensors are made.
+	Device Device
+
+	// Element type of its tensors.
+	Dtype Dtype
+}
+
+// NnConv3d: 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
+// functional.conv3d has the formulas. The module.
+func NnConv3d(inChannels int, outChannels int, kernelSize []int, options ...NnConv3dOptions) (*Module, error) {
+	o := last(options)
+	r, err := run(3, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype)
+	return hold[Module](r, 0), err
+}
+
+// NnConvTranspose1dOptions are the optional arguments.
+type NnConvTranspose1dOptions struct {
+	// Step of the window: height, width.
+	Stride []int
+
+	// What is left out of the output at both ends.
+	Padding []int
+
+	// What the output is larger at one end.
+	OutputPadding []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+
+	// Whether there is a bias.
+	Bias *bool
+
+	// Step between the window's points: height, width.
+	Dilation []int
+
+	// Must be zeros.
+	PaddingMode string
+
+	// Where its tensors are made.
+	Device Device
+
+	// Element type of its tensors.
+	Dtype Dtype
+}
+
+// NnConvTranspose1d: The transpose of 1-d convolution, of [batch, in_channels, length], or without
+// the batch; functional.conv_transpose1d has the formulas. The module.
+func NnConvTranspose1d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose1dOptions) (*Module, error) {
+	o := last(options)
+	r, err := run(4, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype)
+	return hold[Module](r, 0), err
+}
+
+// NnConvTranspose2dOptions are the optional arguments.
+type NnConvTranspose2dOptions struct {
+	// Step of the window: height, width.
+	Stride []int
+
+	// What is left out of the output at both ends.
+	Padding []int
+
+	// What the output is larger at one end.
+	OutputPadding []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+
+	// Whether there is a bias.
+	Bias *bool
+
+	// Step between the window's points: height, width.
+	Dilation []int
+
+	// Must be zeros.
+	PaddingMode string
+
+	// Where its tensors are made.
+	Device Device
+
+	// Element type of its tensors.
+	Dtype Dtype
+}
+
+// NnConvTranspose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width], or
+// without the batch; functional.conv_transpose2d has the formulas. The module.
+func NnConvTranspose2d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose2dOptions) (*Module, error) {
+	o := last(options)
+	r, err := run(5, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype)
+	return hold[Module](r, 0), err
+}
+
+// NnConvTranspose3dOptions are the optional arguments.
+type NnConvTranspose3dOptions struct {
+	// Step of the window: height, width.
+	Stride []int
+
+	// What is left out of the output at both ends.
+	Padding []int
+
+	// What the output is larger at one end.
+	OutputPadding []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+
+	// Whether there is a bias.
+	Bias *bool
+
+	// Step between the window's points: height, width.
+	Dilation []int
+
+	// Must be zeros.
+	PaddingMode string
+
+	// Where its tensors are made.
+	Device Device
+
+	// Element type of its tensors.
+	Dtype Dtype
+}
+
+// NnConvTranspose3d: The transpose of 3-d convolution, of [batch, in_channels, depth, height,
+// width], or without the batch; functional.conv_transpose3d has the formulas. The module.
+func NnConvTranspose3d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose3dOptions) (*Module, error) {
+	o := last(options)
+	r, err := run(6, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype)
 	return hold[Module](r, 0), err
 }
 
@@ -542,7 +726,7 @@ type NnMaxPool2dOptions struct {
 // functional.max_pool2d has the output size. The module.
 func NnMaxPool2d(kernelSize []int, options ...NnMaxPool2dOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(2, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	r, err := run(7, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
 	return hold[Module](r, 0), err
 }
 
@@ -568,7 +752,7 @@ type NnAvgPool2dOptions struct {
 // functional.avg_pool2d has the output size. The module.
 func NnAvgPool2d(kernelSize []int, options ...NnAvgPool2dOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(3, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
+	r, err := run(8, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
 	return hold[Module](r, 0), err
 }
 
@@ -588,7 +772,7 @@ type NnUpsampleOptions struct {
 // functional.interpolate. The module.
 func NnUpsample(options ...NnUpsampleOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(4, o.Size, o.ScaleFactor, o.Mode)
+	r, err := run(9, o.Size, o.ScaleFactor, o.Mode)
 	return hold[Module](r, 0), err
 }
 
@@ -622,7 +806,7 @@ type NnBatchNorm1dOptions struct {
 // the batch, in evaluation the running ones. The module.
 func NnBatchNorm1d(numFeatures int, options ...NnBatchNorm1dOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(5, numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype)
+	r, err := run(10, numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype)
 	return hold[Module](r, 0), err
 }
 
@@ -656,7 +840,7 @@ type NnBatchNorm2dOptions struct {
 // evaluation the running ones. The module.
 func NnBatchNorm2d(numFeatures int, options ...NnBatchNorm2dOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(6, numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype)
+	r, err := run(11, numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype)
 	return hold[Module](r, 0), err
 }
 
@@ -682,7 +866,7 @@ type NnLayerNormOptions struct {
 // last dimensions (arXiv 1607.06450). The module.
 func NnLayerNorm(normalizedShape []int, options ...NnLayerNormOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(7, normalizedShape, o.Eps, o.ElementwiseAffine, o.Bias, o.Device, o.Dtype)
+	r, err := run(12, normalizedShape, o.Eps, o.ElementwiseAffine, o.Bias, o.Device, o.Dtype)
 	return hold[Module](r, 0), err
 }
 
@@ -699,7 +883,7 @@ type NnDropoutOptions struct {
 // module.
 func NnDropout(options ...NnDropoutOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(8, o.P, o.Inplace)
+	r, err := run(13, o.P, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -731,7 +915,7 @@ type NnEmbeddingOptions struct {
 // The module.
 func NnEmbedding(numEmbeddings int, embeddingDim int, options ...NnEmbeddingOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(9, numEmbeddings, embeddingDim, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse, o.Device, o.Dtype)
+	r, err := run(14, numEmbeddings, embeddingDim, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse, o.Device, o.Dtype)
 	return hold[Module](r, 0), err
 }
 
@@ -747,13 +931,13 @@ type NnFlattenOptions struct {
 // NnFlatten: Joins neighbouring dimensions into one. The module.
 func NnFlatten(options ...NnFlattenOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(10, o.StartDim, o.EndDim)
+	r, err := run(15, o.StartDim, o.EndDim)
 	return hold[Module](r, 0), err
 }
 
 // NnIdentity: The input as it is. The module.
 func NnIdentity() (*Module, error) {
-	r, err := run(11)
+	r, err := run(16)
 	return hold[Module](r, 0), err
 }
 
@@ -766,7 +950,7 @@ type NnReluOptions struct {
 // NnRelu: max(0, input). The module.
 func NnRelu(options ...NnReluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(12, o.Inplace)
+	r, err := run(17, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -782,7 +966,7 @@ type NnLeakyReluOptions struct {
 // NnLeakyRelu: input where it is positive, negative_slope * input elsewhere. The module.
 func NnLeakyRelu(options ...NnLeakyReluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(13, o.NegativeSlope, o.Inplace)
+	r, err := run(18, o.NegativeSlope, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -798,7 +982,7 @@ type NnEluOptions struct {
 // NnElu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
 func NnElu(options ...NnEluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(14, o.Alpha, o.Inplace)
+	r, err := run(19, o.Alpha, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -815,7 +999,7 @@ type NnSoftplusOptions struct {
 // above the threshold. The module.
 func NnSoftplus(options ...NnSoftplusOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(15, o.Beta, o.Threshold)
+	r, err := run(20, o.Beta, o.Threshold)
 	return hold[Module](r, 0), err
 }
 
@@ -828,7 +1012,7 @@ type NnGeluOptions struct {
 // NnGelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
 func NnGelu(options ...NnGeluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(16, o.Approximate)
+	r, err := run(21, o.Approximate)
 	return hold[Module](r, 0), err
 }
 
@@ -841,25 +1025,25 @@ type NnSiluOptions struct {
 // NnSilu: input * sigmoid(input). The module.
 func NnSilu(options ...NnSiluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(17, o.Inplace)
+	r, err := run(22, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
 // NnSigmoid: 1 / (1 + exp(-input)). The module.
 func NnSigmoid() (*Module, error) {
-	r, err := run(18)
+	r, err := run(23)
 	return hold[Module](r, 0), err
 }
 
 // NnLogSigmoid: log(sigmoid(input)), without overflow. The module.
 func NnLogSigmoid() (*Module, error) {
-	r, err := run(19)
+	r, err := run(24)
 	return hold[Module](r, 0), err
 }
 
 // NnTanh: The hyperbolic tangent. The module.
 func NnTanh() (*Module, error) {
-	r, err := run(20)
+	r, err := run(25)
 	return hold[Module](r, 0), err
 }
 
@@ -878,7 +1062,7 @@ type NnHardtanhOptions struct {
 // NnHardtanh: Limits each element to [min_val, max_val]. The module.
 func NnHardtanh(options ...NnHardtanhOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(21, o.MinVal, o.MaxVal, o.Inplace)
+	r, err := run(26, o.MinVal, o.MaxVal, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -891,7 +1075,7 @@ type NnReLu6Options struct {
 // NnReLu6: Limits each element to [0, 6]. The module.
 func NnReLu6(options ...NnReLu6Options) (*Module, error) {
 	o := last(options)
-	r, err := run(22, o.Inplace)
+	r, err := run(27, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -904,7 +1088,7 @@ type NnHardsigmoidOptions struct {
 // NnHardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
 func NnHardsigmoid(options ...NnHardsigmoidOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(23, o.Inplace)
+	r, err := run(28, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -917,7 +1101,7 @@ type NnHardswishOptions struct {
 // NnHardswish: input * hardsigmoid(input). The module.
 func NnHardswish(options ...NnHardswishOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(24, o.Inplace)
+	r, err := run(29, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -930,7 +1114,7 @@ type NnHardshrinkOptions struct {
 // NnHardshrink: input where |input| > lambd, 0 elsewhere. The module.
 func NnHardshrink(options ...NnHardshrinkOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(25, o.Lambd)
+	r, err := run(30, o.Lambd)
 	return hold[Module](r, 0), err
 }
 
@@ -943,13 +1127,13 @@ type NnSoftshrinkOptions struct {
 // NnSoftshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
 func NnSoftshrink(options ...NnSoftshrinkOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(26, o.Lambd)
+	r, err := run(31, o.Lambd)
 	return hold[Module](r, 0), err
 }
 
 // NnTanhshrink: input - tanh(input). The module.
 func NnTanhshrink() (*Module, error) {
-	r, err := run(27)
+	r, err := run(32)
 	return hold[Module](r, 0), err
 }
 
@@ -962,13 +1146,13 @@ type NnThresholdOptions struct {
 // NnThreshold: input where it is above the threshold, value elsewhere. The module.
 func NnThreshold(threshold float64, value float64, options ...NnThresholdOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(28, threshold, value, o.Inplace)
+	r, err := run(33, threshold, value, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
 // NnSoftsign: input / (1 + |input|). The module.
 func NnSoftsign() (*Module, error) {
-	r, err := run(29)
+	r, err := run(34)
 	return hold[Module](r, 0), err
 }
 
@@ -981,7 +1165,7 @@ type NnSeluOptions struct {
 // NnSelu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
 func NnSelu(options ...NnSeluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(30, o.Inplace)
+	r, err := run(35, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -997,7 +1181,7 @@ type NnCeluOptions struct {
 // NnCelu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
 func NnCelu(options ...NnCeluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(31, o.Alpha, o.Inplace)
+	r, err := run(36, o.Alpha, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -1010,7 +1194,7 @@ type NnMishOptions struct {
 // NnMish: input * tanh(softplus(input)). The module.
 func NnMish(options ...NnMishOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(32, o.Inplace)
+	r, err := run(37, o.Inplace)
 	return hold[Module](r, 0), err
 }
 
@@ -1023,7 +1207,7 @@ type NnGluOptions struct {
 // NnGlu: The first half of the input times the sigmoid of the second. The module.
 func NnGlu(options ...NnGluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(33, o.Dim)
+	r, err := run(38, o.Dim)
 	return hold[Module](r, 0), err
 }
 
@@ -1045,25 +1229,25 @@ type NnPreluOptions struct {
 // NnPrelu: input where it is positive, weight * input elsewhere. The module.
 func NnPrelu(options ...NnPreluOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(34, o.NumParameters, o.Init, o.Device, o.Dtype)
+	r, err := run(39, o.NumParameters, o.Init, o.Device, o.Dtype)
 	return hold[Module](r, 0), err
 }
 
 // NnSoftmin: softmax of -input. The module.
 func NnSoftmin(dim int) (*Module, error) {
-	r, err := run(35, dim)
+	r, err := run(40, dim)
 	return hold[Module](r, 0), err
 }
 
 // NnSoftmax: exp(input) / sum(exp(input)) along a dimension. The module.
 func NnSoftmax(dim int) (*Module, error) {
-	r, err := run(36, dim)
+	r, err := run(41, dim)
 	return hold[Module](r, 0), err
 }
 
 // NnLogSoftmax: log(softmax(input)), without overflow. The module.
 func NnLogSoftmax(dim int) (*Module, error) {
-	r, err := run(37, dim)
+	r, err := run(42, dim)
 	return hold[Module](r, 0), err
 }
 
@@ -1076,7 +1260,7 @@ type NnMseLossOptions struct {
 // NnMseLoss: (input - target) squared. The module.
 func NnMseLoss(options ...NnMseLossOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(38, o.Reduction)
+	r, err := run(43, o.Reduction)
 	return hold[Module](r, 0), err
 }
 
@@ -1089,7 +1273,7 @@ type NnL1LossOptions struct {
 // NnL1Loss: |input - target|. The module.
 func NnL1Loss(options ...NnL1LossOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(39, o.Reduction)
+	r, err := run(44, o.Reduction)
 	return hold[Module](r, 0), err
 }
 
@@ -1109,7 +1293,7 @@ type NnNllLossOptions struct {
 // module.
 func NnNllLoss(options ...NnNllLossOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(40, o.Weight, o.IgnoreIndex, o.Reduction)
+	r, err := run(45, o.Weight, o.IgnoreIndex, o.Reduction)
 	return hold[Module](r, 0), err
 }
 
@@ -1132,7 +1316,7 @@ type NnCrossEntropyLossOptions struct {
 // classes, or probabilities of the same shape. The module.
 func NnCrossEntropyLoss(options ...NnCrossEntropyLossOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(41, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
+	r, err := run(46, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
 	return hold[Module](r, 0), err
 }
 
@@ -1149,7 +1333,7 @@ type NnBceLossOptions struct {
 // in [0, 1]. The module.
 func NnBceLoss(options ...NnBceLossOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(42, o.Weight, o.Reduction)
+	r, err := run(47, o.Weight, o.Reduction)
 	return hold[Module](r, 0), err
 }
 
@@ -1168,7 +1352,7 @@ type NnBceWithLogitsLossOptions struct {
 // NnBceWithLogitsLoss: BCELoss of sigmoid(input), without overflow. The module.
 func NnBceWithLogitsLoss(options ...NnBceWithLogitsLossOptions) (*Module, error) {
 	o := last(options)
-	r, err := run(43, o.Weight, o.Reduction, o.PosWeight)
+	r, err := run(48, o.Weight, o.Reduction, o.PosWeight)
 	return hold[Module](r, 0), err
 }
 
@@ -1196,7 +1380,7 @@ type OptimSgdOptions struct {
 // OptimSgd: Stochastic gradient descent with momentum, as torch.optim.SGD.
 func OptimSgd(params []*Tensor, options ...OptimSgdOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(44, params, o.Lr, o.Momentum, o.Dampening, o.WeightDecay, o.Nesterov, o.Maximize)
+	r, err := run(49, params, o.Lr, o.Momentum, o.Dampening, o.WeightDecay, o.Nesterov, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1230,7 +1414,7 @@ type OptimAdamOptions struct {
 // OptimAdam: Adam (arXiv 1412.6980), as torch.optim.Adam.
 func OptimAdam(params []*Tensor, options ...OptimAdamOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(45, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize, o.DecoupledWeightDecay)
+	r, err := run(50, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize, o.DecoupledWeightDecay)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1261,7 +1445,7 @@ type OptimAdamwOptions struct {
 // OptimAdamw: Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
 func OptimAdamw(params []*Tensor, options ...OptimAdamwOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(46, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize)
+	r, err := run(51, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1292,7 +1476,7 @@ type OptimRmspropOptions struct {
 // OptimRmsprop: RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
 func OptimRmsprop(params []*Tensor, options ...OptimRmspropOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(47, params, o.Lr, o.Alpha, o.Eps, o.WeightDecay, o.Momentum, o.Centered, o.Maximize)
+	r, err := run(52, params, o.Lr, o.Alpha, o.Eps, o.WeightDecay, o.Momentum, o.Centered, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1320,7 +1504,7 @@ type OptimAdagradOptions struct {
 // OptimAdagrad: Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
 func OptimAdagrad(params []*Tensor, options ...OptimAdagradOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(48, params, o.Lr, o.LrDecay, o.WeightDecay, o.InitialAccumulatorValue, o.Eps, o.Maximize)
+	r, err := run(53, params, o.Lr, o.LrDecay, o.WeightDecay, o.InitialAccumulatorValue, o.Eps, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1345,7 +1529,7 @@ type OptimAdadeltaOptions struct {
 // OptimAdadelta: Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
 func OptimAdadelta(params []*Tensor, options ...OptimAdadeltaOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(49, params, o.Lr, o.Rho, o.Eps, o.WeightDecay, o.Maximize)
+	r, err := run(54, params, o.Lr, o.Rho, o.Eps, o.WeightDecay, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1373,7 +1557,7 @@ type OptimAdamaxOptions struct {
 // OptimAdamax: Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
 func OptimAdamax(params []*Tensor, options ...OptimAdamaxOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(50, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Maximize)
+	r, err := run(55, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1407,7 +1591,7 @@ type OptimNadamOptions struct {
 // OptimNadam: Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
 func OptimNadam(params []*Tensor, options ...OptimNadamOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(51, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.MomentumDecay, o.DecoupledWeightDecay, o.Maximize)
+	r, err := run(56, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.MomentumDecay, o.DecoupledWeightDecay, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1438,7 +1622,7 @@ type OptimRadamOptions struct {
 // OptimRadam: Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
 func OptimRadam(params []*Tensor, options ...OptimRadamOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(52, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.DecoupledWeightDecay, o.Maximize)
+	r, err := run(57, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.DecoupledWeightDecay, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1467,7 +1651,7 @@ type OptimAsgdOptions struct {
 // torch.optim.ASGD.
 func OptimAsgd(params []*Tensor, options ...OptimAsgdOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(53, params, o.Lr, o.Lambd, o.Alpha, o.T0, o.WeightDecay, o.Maximize)
+	r, err := run(58, params, o.Lr, o.Lambd, o.Alpha, o.T0, o.WeightDecay, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1495,7 +1679,7 @@ type OptimRpropOptions struct {
 // OptimRprop: Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
 func OptimRprop(params []*Tensor, options ...OptimRpropOptions) (*Optimizer, error) {
 	o := last(options)
-	r, err := run(54, params, o.Lr, o.Etaminus, o.Etaplus, o.StepSizeMin, o.StepSizeMax, o.Maximize)
+	r, err := run(59, params, o.Lr, o.Etaminus, o.Etaplus, o.StepSizeMin, o.StepSizeMax, o.Maximize)
 	return hold[Optimizer](r, 0), err
 }
 
@@ -1508,7 +1692,7 @@ type OptimStepLrOptions struct {
 // OptimStepLr: Multiplies the learning rate by gamma every step_size epochs.
 func OptimStepLr(optimizer *Optimizer, stepSize int, options ...OptimStepLrOptions) (*LrScheduler, error) {
 	o := last(options)
-	r, err := run(55, optimizer, stepSize, o.Gamma)
+	r, err := run(60, optimizer, stepSize, o.Gamma)
 	return hold[LrScheduler](r, 0), err
 }
 
@@ -1521,7 +1705,7 @@ type OptimCosineAnnealingLrOptions struct {
 // OptimCosineAnnealingLr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
 func OptimCosineAnnealingLr(optimizer *Optimizer, tMax int, options ...OptimCosineAnnealingLrOptions) (*LrScheduler, error) {
 	o := last(options)
-	r, err := run(56, optimizer, tMax, o.EtaMin)
+	r, err := run(61, optimizer, tMax, o.EtaMin)
 	return hold[LrScheduler](r, 0), err
 }
 
@@ -1544,7 +1728,7 @@ type TensorBackwardOptions struct {
 // have been added.
 func (x *Tensor) Backward(options ...TensorBackwardOptions) error {
 	o := last(options)
-	_, err := run(57, x, o.Gradient, o.RetainGraph, o.CreateGraph, o.Inputs)
+	_, err := run(62, x, o.Gradient, o.RetainGraph, o.CreateGraph, o.Inputs)
 	return err
 }
 
@@ -1566,7 +1750,7 @@ type AutogradBackwardOptions struct {
 // AutogradBackward: backward from several tensors at once.
 func AutogradBackward(tensors []*Tensor, options ...AutogradBackwardOptions) error {
 	o := last(options)
-	_, err := run(58, tensors, o.GradTensors, o.RetainGraph, o.CreateGraph, o.Inputs)
+	_, err := run(63, tensors, o.GradTensors, o.RetainGraph, o.CreateGraph, o.Inputs)
 	return err
 }
 
@@ -1589,19 +1773,19 @@ type AutogradGradOptions struct {
 // alone.
 func AutogradGrad(outputs []*Tensor, inputs []*Tensor, options ...AutogradGradOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(59, outputs, inputs, o.GradOutputs, o.RetainGraph, o.CreateGraph, o.AllowUnused)
+	r, err := run(64, outputs, inputs, o.GradOutputs, o.RetainGraph, o.CreateGraph, o.AllowUnused)
 	return as[[]*Tensor](r, 0), err
 }
 
 // RegisterHook: Has backward call a function with the tensor's gradient.
 func (x *Tensor) RegisterHook(hook TensorHook) (*Hook, error) {
-	r, err := run(60, x, hook)
+	r, err := run(65, x, hook)
 	return hold[Hook](r, 0), err
 }
 
 // Remove: Takes a hook off; a second time does nothing.
 func (x *Hook) Remove() error {
-	_, err := run(61, x)
+	_, err := run(66, x)
 	return err
 }
 
@@ -1616,8 +1800,261 @@ type CustomFunctionOptions struct {
 // The outputs as part of the graph.
 func CustomFunction(name string, inputs []*Tensor, outputs []*Tensor, saved []*Tensor, backward CustomBackward, options ...CustomFunctionOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(62, name, inputs, outputs, saved, backward, o.Dirty)
+	r, err := run(67, name, inputs, outputs, saved, backward, o.Dirty)
 	return as[[]*Tensor](r, 0), err
+}
+
+// Conv1dOptions are the optional arguments.
+type Conv1dOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// Zeros around the input, for each spatial dimension.
+	Padding []int
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+}
+
+// Conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+// out_channels, length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) /
+// stride + 1, rounded down.
+func Conv1d(input *Tensor, weight *Tensor, options ...Conv1dOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(68, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	return hold[Tensor](r, 0), err
+}
+
+// Conv1dPaddingOptions are the optional arguments.
+type Conv1dPaddingOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// valid: no zeros around the input; same: as many as make the output as large as the input, the
+	// odd one at the end.
+	Padding string
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+}
+
+// Conv1dPadding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
+func Conv1dPadding(input *Tensor, weight *Tensor, options ...Conv1dPaddingOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(69, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	return hold[Tensor](r, 0), err
+}
+
+// ConvTranspose1dOptions are the optional arguments.
+type ConvTranspose1dOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// What is left out of the output at both ends, for each spatial dimension.
+	Padding []int
+
+	// What the output is larger at one end, for each spatial dimension: several sizes of input give
+	// the same size in conv, and this says which one comes back. Smaller than stride or dilation.
+	OutputPadding []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+}
+
+// ConvTranspose1d: The transpose of conv1d as a linear map of its input, which the gradient of
+// conv1d is, too (also called deconvolution): [batch, out_channels, length], where length is (size
+// - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+func ConvTranspose1d(input *Tensor, weight *Tensor, options ...ConvTranspose1dOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(70, input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation)
+	return hold[Tensor](r, 0), err
+}
+
+// Conv2dOptions are the optional arguments.
+type Conv2dOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// Zeros around the input, for each spatial dimension.
+	Padding []int
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+}
+
+// Conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+// out_channels, height, width], where height and width are (size + 2 * padding - dilation * (kernel
+// - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
+func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(71, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	return hold[Tensor](r, 0), err
+}
+
+// Conv2dPaddingOptions are the optional arguments.
+type Conv2dPaddingOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// valid: no zeros around the input; same: as many as make the output as large as the input, the
+	// odd one at the end.
+	Padding string
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+}
+
+// Conv2dPadding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(72, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	return hold[Tensor](r, 0), err
+}
+
+// ConvTranspose2dOptions are the optional arguments.
+type ConvTranspose2dOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// What is left out of the output at both ends, for each spatial dimension.
+	Padding []int
+
+	// What the output is larger at one end, for each spatial dimension: several sizes of input give
+	// the same size in conv, and this says which one comes back. Smaller than stride or dilation.
+	OutputPadding []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+}
+
+// ConvTranspose2d: The transpose of conv2d as a linear map of its input, which the gradient of
+// conv2d is, too (also called deconvolution): [batch, out_channels, height, width], where height
+// and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+func ConvTranspose2d(input *Tensor, weight *Tensor, options ...ConvTranspose2dOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(73, input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation)
+	return hold[Tensor](r, 0), err
+}
+
+// Conv3dOptions are the optional arguments.
+type Conv3dOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// Zeros around the input, for each spatial dimension.
+	Padding []int
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+}
+
+// Conv3d: 3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+// out_channels, depth, height, width], where depth, height and width are (size + 2 * padding -
+// dilation * (kernel - 1) - 1) / stride + 1, rounded down.
+func Conv3d(input *Tensor, weight *Tensor, options ...Conv3dOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(74, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	return hold[Tensor](r, 0), err
+}
+
+// Conv3dPaddingOptions are the optional arguments.
+type Conv3dPaddingOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// valid: no zeros around the input; same: as many as make the output as large as the input, the
+	// odd one at the end.
+	Padding string
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+}
+
+// Conv3dPadding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
+func Conv3dPadding(input *Tensor, weight *Tensor, options ...Conv3dPaddingOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(75, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	return hold[Tensor](r, 0), err
+}
+
+// ConvTranspose3dOptions are the optional arguments.
+type ConvTranspose3dOptions struct {
+	// [out_channels], or absent.
+	Bias *Tensor
+
+	// Distance of two windows, for each spatial dimension.
+	Stride []int
+
+	// What is left out of the output at both ends, for each spatial dimension.
+	Padding []int
+
+	// What the output is larger at one end, for each spatial dimension: several sizes of input give
+	// the same size in conv, and this says which one comes back. Smaller than stride or dilation.
+	OutputPadding []int
+
+	// The channels are split into so many groups that do not mix.
+	Groups *int
+
+	// Distance of two elements of a window, for each spatial dimension.
+	Dilation []int
+}
+
+// ConvTranspose3d: The transpose of conv3d as a linear map of its input, which the gradient of
+// conv3d is, too (also called deconvolution): [batch, out_channels, depth, height, width], where
+// depth, height and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+// output_padding + 1.
+func ConvTranspose3d(input *Tensor, weight *Tensor, options ...ConvTranspose3dOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(76, input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation)
+	return hold[Tensor](r, 0), err
 }
 
 // EmptyOptions are the optional arguments.
@@ -1638,7 +2075,7 @@ type EmptyOptions struct {
 // Empty: A tensor with arbitrary contents.
 func Empty(size []int, options ...EmptyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(63, size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(77, size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1657,7 +2094,7 @@ type ZerosOptions struct {
 // Zeros: A tensor filled with 0.
 func Zeros(size []int, options ...ZerosOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(64, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(78, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1676,7 +2113,7 @@ type OnesOptions struct {
 // Ones: A tensor filled with 1.
 func Ones(size []int, options ...OnesOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(65, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(79, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1695,7 +2132,7 @@ type FullOptions struct {
 // Full: A tensor filled with one number.
 func Full(size []int, fillValue any, options ...FullOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(66, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(80, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1717,7 +2154,7 @@ type ArangeOptions struct {
 // Arange: The values start, start + step, ... before end, 1-d.
 func Arange(start any, end any, options ...ArangeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(67, start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(81, start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1736,7 +2173,7 @@ type LinspaceOptions struct {
 // Linspace: Evenly spaced values from start to end, both included, 1-d.
 func Linspace(start any, end any, steps int, options ...LinspaceOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(68, start, end, steps, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(82, start, end, steps, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1758,7 +2195,7 @@ type EyeOptions struct {
 // Eye: A matrix with ones on the diagonal and zeros elsewhere.
 func Eye(n int, options ...EyeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(69, n, o.M, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(83, n, o.M, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1777,7 +2214,7 @@ type ScalarTensorOptions struct {
 // ScalarTensor: A 0-d tensor with one number.
 func ScalarTensor(s any, options ...ScalarTensorOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(70, s, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(84, s, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1799,7 +2236,7 @@ type EmptyLikeOptions struct {
 // EmptyLike: A tensor of the input's shape with arbitrary contents.
 func EmptyLike(input *Tensor, options ...EmptyLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(71, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(85, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1821,7 +2258,7 @@ type ZerosLikeOptions struct {
 // ZerosLike: A tensor of the input's shape filled with 0.
 func ZerosLike(input *Tensor, options ...ZerosLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(72, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(86, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1843,7 +2280,7 @@ type OnesLikeOptions struct {
 // OnesLike: A tensor of the input's shape filled with 1.
 func OnesLike(input *Tensor, options ...OnesLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(73, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(87, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1865,7 +2302,7 @@ type FullLikeOptions struct {
 // FullLike: A tensor of the input's shape filled with one number.
 func FullLike(input *Tensor, fillValue any, options ...FullLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(74, input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(88, input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1884,7 +2321,7 @@ type NewEmptyOptions struct {
 // NewEmpty: A tensor with arbitrary contents, of this tensor's dtype and device.
 func (x *Tensor) NewEmpty(size []int, options ...NewEmptyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(75, x, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(89, x, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1903,7 +2340,7 @@ type NewZerosOptions struct {
 // NewZeros: A tensor filled with 0, of this tensor's dtype and device.
 func (x *Tensor) NewZeros(size []int, options ...NewZerosOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(76, x, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(90, x, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1922,7 +2359,7 @@ type NewOnesOptions struct {
 // NewOnes: A tensor filled with 1, of this tensor's dtype and device.
 func (x *Tensor) NewOnes(size []int, options ...NewOnesOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(77, x, size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(91, x, size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1941,7 +2378,7 @@ type NewFullOptions struct {
 // NewFull: A tensor filled with one number, of this tensor's dtype and device.
 func (x *Tensor) NewFull(size []int, fillValue any, options ...NewFullOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(78, x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(92, x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1963,7 +2400,7 @@ type FromNumbersOptions struct {
 // FromNumbers: A tensor with the given numbers.
 func FromNumbers(data []float64, options ...FromNumbersOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(79, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(93, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -1979,7 +2416,7 @@ type FromBoolsOptions struct {
 // FromBools: A bool tensor with the given truth values.
 func FromBools(data []bool, options ...FromBoolsOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(80, data, o.Size, o.Device)
+	r, err := run(94, data, o.Size, o.Device)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2001,21 +2438,21 @@ type FromIntsOptions struct {
 // FromInts: Tensor of the given integers. torch.tensor of other languages.
 func FromInts(data []int, options ...FromIntsOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(81, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(95, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
 // ToInts: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
 // major, rounded towards zero.
 func ToInts(input *Tensor) ([]int, error) {
-	r, err := run(82, input)
+	r, err := run(96, input)
 	return as[[]int](r, 0), err
 }
 
 // ToNumbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements,
 // row-major.
 func ToNumbers(input *Tensor) ([]float64, error) {
-	r, err := run(83, input)
+	r, err := run(97, input)
 	return as[[]float64](r, 0), err
 }
 
@@ -2028,7 +2465,7 @@ type CloneOptions struct {
 // Clone: A differentiable copy.
 func (x *Tensor) Clone(options ...CloneOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(84, x, o.MemoryFormat)
+	r, err := run(98, x, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2053,7 +2490,7 @@ type ToOptions struct {
 // To: The tensor with another dtype or device; itself if nothing changes and copy is false.
 func (x *Tensor) To(options ...ToOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(85, x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat)
+	r, err := run(99, x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2066,7 +2503,7 @@ type CpuOptions struct {
 // Cpu: The tensor on the CPU; itself if it is there.
 func (x *Tensor) Cpu(options ...CpuOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(86, x, o.MemoryFormat)
+	r, err := run(100, x, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2085,7 +2522,7 @@ type CudaOptions struct {
 // Cuda: The tensor on a CUDA device; itself if it is there.
 func (x *Tensor) Cuda(options ...CudaOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(87, x, o.Device, o.NonBlocking, o.MemoryFormat)
+	r, err := run(101, x, o.Device, o.NonBlocking, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2098,7 +2535,7 @@ type ContiguousOptions struct {
 // Contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
 func (x *Tensor) Contiguous(options ...ContiguousOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(88, x, o.MemoryFormat)
+	r, err := run(102, x, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2111,31 +2548,31 @@ type Copy_Options struct {
 // Copy_: Copies src into the tensor.
 func (x *Tensor) Copy_(src *Tensor, options ...Copy_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(89, x, src, o.NonBlocking)
+	_, err := run(103, x, src, o.NonBlocking)
 	return x, err
 }
 
 // Fill_: Fills the tensor with one number.
 func (x *Tensor) Fill_(value any) (*Tensor, error) {
-	_, err := run(90, x, value)
+	_, err := run(104, x, value)
 	return x, err
 }
 
 // Zero_: Fills the tensor with 0.
 func (x *Tensor) Zero_() (*Tensor, error) {
-	_, err := run(91, x)
+	_, err := run(105, x)
 	return x, err
 }
 
 // DatasetNew: A dataset whose item i is row i of each tensor.
 func DatasetNew(tensors []*Tensor) (*Dataset, error) {
-	r, err := run(92, tensors)
+	r, err := run(106, tensors)
 	return hold[Dataset](r, 0), err
 }
 
 // Len: How many items there are.
 func (x *Dataset) Len() (int, error) {
-	r, err := run(93, x)
+	r, err := run(107, x)
 	return as[int](r, 0), err
 }
 
@@ -2163,32 +2600,32 @@ type DataLoaderNewOptions struct {
 // DataLoaderNew: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
 func DataLoaderNew(dataset *Dataset, options ...DataLoaderNewOptions) (*DataLoader, error) {
 	o := last(options)
-	r, err := run(94, dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator)
+	r, err := run(108, dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator)
 	return hold[DataLoader](r, 0), err
 }
 
 // Len: How many batches an epoch has.
 func (x *DataLoader) Len() (int, error) {
-	r, err := run(95, x)
+	r, err := run(109, x)
 	return as[int](r, 0), err
 }
 
 // Start: Begins a new epoch, in a new order if the loader shuffles.
 func (x *DataLoader) Start() error {
-	_, err := run(96, x)
+	_, err := run(110, x)
 	return err
 }
 
 // Next: The next batch. Begins an epoch if none has begun. One tensor per field of the dataset; an
 // empty list after the last batch.
 func (x *DataLoader) Next() ([]*Tensor, error) {
-	r, err := run(97, x)
+	r, err := run(111, x)
 	return as[[]*Tensor](r, 0), err
 }
 
 // ReadIdx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
 func ReadIdx(path string) (*Tensor, error) {
-	r, err := run(98, path)
+	r, err := run(112, path)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2202,14 +2639,14 @@ type SaveSafetensorsOptions struct {
 // SaveSafetensors: Writes tensors in the safetensors format.
 func SaveSafetensors(path string, names []string, tensors []*Tensor, options ...SaveSafetensorsOptions) error {
 	o := last(options)
-	_, err := run(99, path, names, tensors, o.Progress)
+	_, err := run(113, path, names, tensors, o.Progress)
 	return err
 }
 
 // LoadSafetensorsBytes: Reads all tensors from memory in the safetensors format: weights that are
 // part of a program, or came over a network.
 func LoadSafetensorsBytes(data []byte) ([]string, []*Tensor, error) {
-	r, err := run(100, data)
+	r, err := run(114, data)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
@@ -2227,70 +2664,70 @@ type LoadSafetensorsOptions struct {
 // `only`.
 func LoadSafetensors(path string, options ...LoadSafetensorsOptions) ([]string, []*Tensor, error) {
 	o := last(options)
-	r, err := run(101, path, o.Only, o.Progress)
+	r, err := run(115, path, o.Only, o.Progress)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // SafetensorsNames: The names of the tensors in a safetensors file.
 func SafetensorsNames(path string) ([]string, error) {
-	r, err := run(102, path)
+	r, err := run(116, path)
 	return as[[]string](r, 0), err
 }
 
 // CudaDeviceCount: How many CUDA devices there are.
 func CudaDeviceCount() (int, error) {
-	r, err := run(103)
+	r, err := run(117)
 	return as[int](r, 0), err
 }
 
 // CudaReason: Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
 func CudaReason() (string, error) {
-	r, err := run(104)
+	r, err := run(118)
 	return as[string](r, 0), err
 }
 
 // CudaCurrentDevice: Which CUDA device is meant where none is numbered, in this context.
 func CudaCurrentDevice() (int, error) {
-	r, err := run(105)
+	r, err := run(119)
 	return as[int](r, 0), err
 }
 
 // CudaSetDevice: Sets the CUDA device that is meant where none is numbered, in this context.
 func CudaSetDevice(index int) error {
-	_, err := run(106, index)
+	_, err := run(120, index)
 	return err
 }
 
 // DeviceFromText: The device that a text names. The device; one without a number has the index -1,
 // which stands for CUDA's current one.
 func DeviceFromText(text string) (Device, error) {
-	r, err := run(107, text)
+	r, err := run(121, text)
 	return as[Device](r, 0), err
 }
 
 // DeviceName: The maker's name of a device: "NVIDIA H200".
 func DeviceName(device Device) (string, error) {
-	r, err := run(108, device)
+	r, err := run(122, device)
 	return as[string](r, 0), err
 }
 
 // DeviceCapability: The compute capability of a CUDA device.
 func DeviceCapability(device Device) (int, int, error) {
-	r, err := run(109, device)
+	r, err := run(123, device)
 	return as[int](r, 0), as[int](r, 1), err
 }
 
 // GetDeviceProperties: What a CUDA device is. Its maker's name, its compute capability, how many
 // multiprocessors it has, and the bytes of its memory.
 func GetDeviceProperties(device Device) (string, int, int, int, int, error) {
-	r, err := run(110, device)
+	r, err := run(124, device)
 	return as[string](r, 0), as[int](r, 1), as[int](r, 2), as[int](r, 3), as[int](r, 4), err
 }
 
 // DeviceMemory: The memory of a CUDA device. Bytes that are free and that there are, as the driver
 // sees them, and the most that tensors used and that the allocator held since the last reset.
 func DeviceMemory(device Device) (int, int, int, int, error) {
-	r, err := run(111, device)
+	r, err := run(125, device)
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), as[int](r, 3), err
 }
 
@@ -2304,32 +2741,32 @@ type ResetPeakMemoryStatsOptions struct {
 // and device_memory.
 func ResetPeakMemoryStats(options ...ResetPeakMemoryStatsOptions) error {
 	o := last(options)
-	_, err := run(112, o.Device)
+	_, err := run(126, o.Device)
 	return err
 }
 
 // SetTf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
 // process.
 func SetTf32(matmul bool, convolution bool) error {
-	_, err := run(113, matmul, convolution)
+	_, err := run(127, matmul, convolution)
 	return err
 }
 
 // GetTf32: What set_tf32 set.
 func GetTf32() (bool, bool, error) {
-	r, err := run(114)
+	r, err := run(128)
 	return as[bool](r, 0), as[bool](r, 1), err
 }
 
 // PinMemory: A copy in page-locked memory, from and to which GPUs copy without a detour.
 func (x *Tensor) PinMemory() (*Tensor, error) {
-	r, err := run(115, x)
+	r, err := run(129, x)
 	return hold[Tensor](r, 0), err
 }
 
 // IsPinned: Whether the tensor lies in memory that pin_memory allocated.
 func (x *Tensor) IsPinned() (bool, error) {
-	r, err := run(116, x)
+	r, err := run(130, x)
 	return as[bool](r, 0), err
 }
 
@@ -2345,13 +2782,13 @@ type StreamNewOptions struct {
 // StreamNew: A new stream. Work goes to it after set_stream.
 func StreamNew(options ...StreamNewOptions) (*Stream, error) {
 	o := last(options)
-	r, err := run(117, o.Device, o.Priority)
+	r, err := run(131, o.Device, o.Priority)
 	return hold[Stream](r, 0), err
 }
 
 // StreamExternal: A stream that another library made, to order work with it.
 func StreamExternal(device Device, native int) (*Stream, error) {
-	r, err := run(118, device, native)
+	r, err := run(132, device, native)
 	return hold[Stream](r, 0), err
 }
 
@@ -2364,7 +2801,7 @@ type CurrentStreamOptions struct {
 // CurrentStream: The stream that this context's work on a device goes to.
 func CurrentStream(options ...CurrentStreamOptions) (*Stream, error) {
 	o := last(options)
-	r, err := run(119, o.Device)
+	r, err := run(133, o.Device)
 	return hold[Stream](r, 0), err
 }
 
@@ -2377,45 +2814,45 @@ type DefaultStreamOptions struct {
 // DefaultStream: The device's main stream, which work goes to until set_stream says otherwise.
 func DefaultStream(options ...DefaultStreamOptions) (*Stream, error) {
 	o := last(options)
-	r, err := run(120, o.Device)
+	r, err := run(134, o.Device)
 	return hold[Stream](r, 0), err
 }
 
 // Device: The device that the stream belongs to.
 func (x *Stream) Device() (Device, error) {
-	r, err := run(121, x)
+	r, err := run(135, x)
 	return as[Device](r, 0), err
 }
 
 // Native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a main
 // stream and on the CPU.
 func (x *Stream) Native() (int, error) {
-	r, err := run(122, x)
+	r, err := run(136, x)
 	return as[int](r, 0), err
 }
 
 // SetStream: Sends what this context does on a device to a stream from now on.
 func SetStream(device Device, stream *Stream) error {
-	_, err := run(123, device, stream)
+	_, err := run(137, device, stream)
 	return err
 }
 
 // Synchronize: Waits until everything in the stream is done.
 func (x *Stream) Synchronize() error {
-	_, err := run(124, x)
+	_, err := run(138, x)
 	return err
 }
 
 // Query: Whether everything in the stream is done.
 func (x *Stream) Query() (bool, error) {
-	r, err := run(125, x)
+	r, err := run(139, x)
 	return as[bool](r, 0), err
 }
 
 // RecordStream: Says that a stream uses the tensor's memory, so that it is not given away before
 // the stream is done with it.
 func (x *Tensor) RecordStream(stream *Stream) error {
-	_, err := run(126, x, stream)
+	_, err := run(140, x, stream)
 	return err
 }
 
@@ -2431,13 +2868,13 @@ type EventNewOptions struct {
 // EventNew: A new event.
 func EventNew(options ...EventNewOptions) (*Event, error) {
 	o := last(options)
-	r, err := run(127, o.Device, o.Timing)
+	r, err := run(141, o.Device, o.Timing)
 	return hold[Event](r, 0), err
 }
 
 // Device: The device that the event belongs to.
 func (x *Event) Device() (Device, error) {
-	r, err := run(128, x)
+	r, err := run(142, x)
 	return as[Device](r, 0), err
 }
 
@@ -2450,7 +2887,7 @@ type EventRecordOptions struct {
 // Record: Puts the mark at the end of a stream.
 func (x *Event) Record(options ...EventRecordOptions) error {
 	o := last(options)
-	_, err := run(129, x, o.Stream)
+	_, err := run(143, x, o.Stream)
 	return err
 }
 
@@ -2463,25 +2900,25 @@ type EventWaitOptions struct {
 // Wait: The device's current stream goes on when the mark has been reached.
 func (x *Event) Wait(options ...EventWaitOptions) error {
 	o := last(options)
-	_, err := run(130, x, o.Device)
+	_, err := run(144, x, o.Device)
 	return err
 }
 
 // Synchronize: Waits until the mark has been reached.
 func (x *Event) Synchronize() error {
-	_, err := run(131, x)
+	_, err := run(145, x)
 	return err
 }
 
 // Query: Whether the mark has been reached.
 func (x *Event) Query() (bool, error) {
-	r, err := run(132, x)
+	r, err := run(146, x)
 	return as[bool](r, 0), err
 }
 
 // ElapsedTime: The time between two marks that have been reached. Milliseconds.
 func (x *Event) ElapsedTime(end *Event) (float64, error) {
-	r, err := run(133, x, end)
+	r, err := run(147, x, end)
 	return as[float64](r, 0), err
 }
 
@@ -2494,7 +2931,7 @@ type GraphNewOptions struct {
 // GraphNew: An empty graph for a CUDA device.
 func GraphNew(options ...GraphNewOptions) (*Graph, error) {
 	o := last(options)
-	r, err := run(134, o.Device)
+	r, err := run(148, o.Device)
 	return hold[Graph](r, 0), err
 }
 
@@ -2502,39 +2939,39 @@ func GraphNew(options ...GraphNewOptions) (*Graph, error) {
 // a tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first step,
 // must have run before.
 func (x *Graph) Begin() error {
-	_, err := run(135, x)
+	_, err := run(149, x)
 	return err
 }
 
 // End: Ends the recording. Tensors made meanwhile get their values with each replay.
 func (x *Graph) End() error {
-	_, err := run(136, x)
+	_, err := run(150, x)
 	return err
 }
 
 // Abandon: Ends the recording and throws it away; without one, does nothing.
 func (x *Graph) Abandon() error {
-	_, err := run(137, x)
+	_, err := run(151, x)
 	return err
 }
 
 // Replay: Runs the recorded work on the current stream, on what its tensors hold now. Random
 // numbers go on where the generator is.
 func (x *Graph) Replay() error {
-	_, err := run(138, x)
+	_, err := run(152, x)
 	return err
 }
 
 // IsCapturing: Whether this thread is capturing a graph.
 func IsCapturing() (bool, error) {
-	r, err := run(139)
+	r, err := run(153)
 	return as[bool](r, 0), err
 }
 
 // Index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
 // nonzero positions.
 func (x *Tensor) Index(indices []*Tensor) (*Tensor, error) {
-	r, err := run(140, x, indices)
+	r, err := run(154, x, indices)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2547,7 +2984,7 @@ type IndexPutOptions struct {
 // IndexPut: A copy of the input with input[indices] = values.
 func (x *Tensor) IndexPut(indices []*Tensor, values *Tensor, options ...IndexPutOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(141, x, indices, values, o.Accumulate)
+	r, err := run(155, x, indices, values, o.Accumulate)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2560,13 +2997,13 @@ type IndexPut_Options struct {
 // IndexPut_: Writes values at indices, in place.
 func (x *Tensor) IndexPut_(indices []*Tensor, values *Tensor, options ...IndexPut_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(142, x, indices, values, o.Accumulate)
+	_, err := run(156, x, indices, values, o.Accumulate)
 	return x, err
 }
 
 // IndexSelect: The slices along a dimension that the index names.
 func (x *Tensor) IndexSelect(dim int, index *Tensor) (*Tensor, error) {
-	r, err := run(143, x, dim, index)
+	r, err := run(157, x, dim, index)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2579,7 +3016,7 @@ type IndexAddOptions struct {
 // IndexAdd: A copy of the input with alpha * source added to the slices that the index names.
 func (x *Tensor) IndexAdd(dim int, index *Tensor, source *Tensor, options ...IndexAddOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(144, x, dim, index, source, o.Alpha)
+	r, err := run(158, x, dim, index, source, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2592,7 +3029,7 @@ type IndexAdd_Options struct {
 // IndexAdd_: In-place version of `index_add`.
 func (x *Tensor) IndexAdd_(dim int, index *Tensor, source *Tensor, options ...IndexAdd_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(145, x, dim, index, source, o.Alpha)
+	_, err := run(159, x, dim, index, source, o.Alpha)
 	return x, err
 }
 
@@ -2605,44 +3042,44 @@ type GatherOptions struct {
 // Gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
 func (x *Tensor) Gather(dim int, index *Tensor, options ...GatherOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(146, x, dim, index, o.SparseGrad)
+	r, err := run(160, x, dim, index, o.SparseGrad)
 	return hold[Tensor](r, 0), err
 }
 
 // Scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
 // on.
 func (x *Tensor) Scatter(dim int, index *Tensor, src any) (*Tensor, error) {
-	r, err := run(147, x, dim, index, src)
+	r, err := run(161, x, dim, index, src)
 	return hold[Tensor](r, 0), err
 }
 
 // Scatter_: In-place version of `scatter`.
 func (x *Tensor) Scatter_(dim int, index *Tensor, src any) (*Tensor, error) {
-	_, err := run(148, x, dim, index, src)
+	_, err := run(162, x, dim, index, src)
 	return x, err
 }
 
 // ScatterAdd: scatter that adds; repeated indices add up.
 func (x *Tensor) ScatterAdd(dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	r, err := run(149, x, dim, index, src)
+	r, err := run(163, x, dim, index, src)
 	return hold[Tensor](r, 0), err
 }
 
 // ScatterAdd_: In-place version of `scatter_add`.
 func (x *Tensor) ScatterAdd_(dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	_, err := run(150, x, dim, index, src)
+	_, err := run(164, x, dim, index, src)
 	return x, err
 }
 
 // MaskedSelect: The elements where the mask holds, 1-d.
 func (x *Tensor) MaskedSelect(mask *Tensor) (*Tensor, error) {
-	r, err := run(151, x, mask)
+	r, err := run(165, x, mask)
 	return hold[Tensor](r, 0), err
 }
 
 // Nonzero: The positions of nonzero elements: int64 [count, dimensions].
 func (x *Tensor) Nonzero() (*Tensor, error) {
-	r, err := run(152, x)
+	r, err := run(166, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2655,7 +3092,7 @@ type OneHotOptions struct {
 // OneHot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
 func OneHot(input *Tensor, options ...OneHotOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(153, input, o.NumClasses)
+	r, err := run(167, input, o.NumClasses)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2668,7 +3105,7 @@ type TrilOptions struct {
 // Tril: The lower triangle of matrices; other elements become 0.
 func (x *Tensor) Tril(options ...TrilOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(154, x, o.Diagonal)
+	r, err := run(168, x, o.Diagonal)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2681,7 +3118,7 @@ type Tril_Options struct {
 // Tril_: In-place version of `tril`.
 func (x *Tensor) Tril_(options ...Tril_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(155, x, o.Diagonal)
+	_, err := run(169, x, o.Diagonal)
 	return x, err
 }
 
@@ -2694,7 +3131,7 @@ type TriuOptions struct {
 // Triu: The upper triangle of matrices; other elements become 0.
 func (x *Tensor) Triu(options ...TriuOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(156, x, o.Diagonal)
+	r, err := run(170, x, o.Diagonal)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2707,7 +3144,7 @@ type Triu_Options struct {
 // Triu_: In-place version of `triu`.
 func (x *Tensor) Triu_(options ...Triu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(157, x, o.Diagonal)
+	_, err := run(171, x, o.Diagonal)
 	return x, err
 }
 
@@ -2720,7 +3157,7 @@ type AtOptions struct {
 // At: input[index] of Python. A view, unless there are tensors.
 func At(input *Tensor, index string, options ...AtOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(158, input, index, o.Tensors)
+	r, err := run(172, input, index, o.Tensors)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2733,37 +3170,37 @@ type SetAtOptions struct {
 // SetAt: input[index] = value of Python.
 func SetAt(input *Tensor, index string, value any, options ...SetAtOptions) (*Tensor, error) {
 	o := last(options)
-	_, err := run(159, input, index, value, o.Tensors)
+	_, err := run(173, input, index, value, o.Tensors)
 	return input, err
 }
 
 // Matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 func (x *Tensor) Matmul(other *Tensor) (*Tensor, error) {
-	r, err := run(160, x, other)
+	r, err := run(174, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Mm: Product of two matrices: [n, k] and [k, m] make [n, m].
 func (x *Tensor) Mm(mat2 *Tensor) (*Tensor, error) {
-	r, err := run(161, x, mat2)
+	r, err := run(175, x, mat2)
 	return hold[Tensor](r, 0), err
 }
 
 // Bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 func (x *Tensor) Bmm(mat2 *Tensor) (*Tensor, error) {
-	r, err := run(162, x, mat2)
+	r, err := run(176, x, mat2)
 	return hold[Tensor](r, 0), err
 }
 
 // Mv: Product of a matrix [n, k] and a vector [k]: [n].
 func (x *Tensor) Mv(vec *Tensor) (*Tensor, error) {
-	r, err := run(163, x, vec)
+	r, err := run(177, x, vec)
 	return hold[Tensor](r, 0), err
 }
 
 // Dot: Inner product of two vectors, 0-d.
 func (x *Tensor) Dot(tensor *Tensor) (*Tensor, error) {
-	r, err := run(164, x, tensor)
+	r, err := run(178, x, tensor)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2779,7 +3216,7 @@ type AddmmOptions struct {
 // Addmm: beta * input + alpha * (mat1 @ mat2).
 func (x *Tensor) Addmm(mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(165, x, mat1, mat2, o.Beta, o.Alpha)
+	r, err := run(179, x, mat1, mat2, o.Beta, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2795,7 +3232,7 @@ type Addmm_Options struct {
 // Addmm_: In-place version of `addmm`.
 func (x *Tensor) Addmm_(mat1 *Tensor, mat2 *Tensor, options ...Addmm_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(166, x, mat1, mat2, o.Beta, o.Alpha)
+	_, err := run(180, x, mat1, mat2, o.Beta, o.Alpha)
 	return x, err
 }
 
@@ -2811,7 +3248,7 @@ type MseLossOptions struct {
 // MseLoss: (input - target) squared.
 func MseLoss(input *Tensor, target *Tensor, options ...MseLossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(167, input, target, o.Reduction, o.Weight)
+	r, err := run(181, input, target, o.Reduction, o.Weight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2827,7 +3264,7 @@ type L1LossOptions struct {
 // L1Loss: |input - target|.
 func L1Loss(input *Tensor, target *Tensor, options ...L1LossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(168, input, target, o.Reduction, o.Weight)
+	r, err := run(182, input, target, o.Reduction, o.Weight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2846,7 +3283,7 @@ type NllLossOptions struct {
 // NllLoss: Negative log-likelihood: -weight[target] * input[target].
 func NllLoss(input *Tensor, target *Tensor, options ...NllLossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(169, input, target, o.Weight, o.IgnoreIndex, o.Reduction)
+	r, err := run(183, input, target, o.Weight, o.IgnoreIndex, o.Reduction)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2868,7 +3305,7 @@ type CrossEntropyOptions struct {
 // CrossEntropy: Negative log-likelihood of log_softmax(input) over dimension 1.
 func CrossEntropy(input *Tensor, target *Tensor, options ...CrossEntropyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(170, input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
+	r, err := run(184, input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2885,7 +3322,7 @@ type BinaryCrossEntropyOptions struct {
 // bounded by -100.
 func BinaryCrossEntropy(input *Tensor, target *Tensor, options ...BinaryCrossEntropyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(171, input, target, o.Weight, o.Reduction)
+	r, err := run(185, input, target, o.Weight, o.Reduction)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2904,7 +3341,7 @@ type BinaryCrossEntropyWithLogitsOptions struct {
 // BinaryCrossEntropyWithLogits: binary_cross_entropy of sigmoid(input), without overflow.
 func BinaryCrossEntropyWithLogits(input *Tensor, target *Tensor, options ...BinaryCrossEntropyWithLogitsOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(172, input, target, o.Weight, o.Reduction, o.PosWeight)
+	r, err := run(186, input, target, o.Weight, o.Reduction, o.PosWeight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2917,13 +3354,13 @@ type ModuleForwardOptions struct {
 // Forward: Applies the module.
 func (x *Module) Forward(input *Tensor, options ...ModuleForwardOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(173, x, input, o.Target)
+	r, err := run(187, x, input, o.Target)
 	return hold[Tensor](r, 0), err
 }
 
 // Kind: The module's class: Linear.
 func (x *Module) Kind() (string, error) {
-	r, err := run(174, x)
+	r, err := run(188, x)
 	return as[string](r, 0), err
 }
 
@@ -2936,40 +3373,40 @@ type ModuleTrainOptions struct {
 // Train: Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
 func (x *Module) Train(options ...ModuleTrainOptions) error {
 	o := last(options)
-	_, err := run(175, x, o.Mode)
+	_, err := run(189, x, o.Mode)
 	return err
 }
 
 // IsTraining: Whether the module is in training mode.
 func (x *Module) IsTraining() (bool, error) {
-	r, err := run(176, x)
+	r, err := run(190, x)
 	return as[bool](r, 0), err
 }
 
 // Parameters: The parameters of the module and of all below it; one that has several names (tied
 // weights) is listed once.
 func (x *Module) Parameters() ([]*Tensor, error) {
-	r, err := run(177, x)
+	r, err := run(191, x)
 	return as[[]*Tensor](r, 0), err
 }
 
 // NamedParameters: The parameters with their names: 0.weight. One that has several is listed once,
 // under the first.
 func (x *Module) NamedParameters() ([]string, []*Tensor, error) {
-	r, err := run(178, x)
+	r, err := run(192, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // NamedBuffers: The buffers with their names: state that is not trained.
 func (x *Module) NamedBuffers() ([]string, []*Tensor, error) {
-	r, err := run(179, x)
+	r, err := run(193, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // StateDict: Parameters and buffers under PyTorch's state-dict names. The tensors are the module's
 // own, not copies.
 func (x *Module) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(180, x)
+	r, err := run(194, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
@@ -2982,13 +3419,13 @@ type ModuleLoadStateDictOptions struct {
 // LoadStateDict: Sets parameters and buffers.
 func (x *Module) LoadStateDict(names []string, tensors []*Tensor, options ...ModuleLoadStateDictOptions) error {
 	o := last(options)
-	_, err := run(181, x, names, tensors, o.Strict)
+	_, err := run(195, x, names, tensors, o.Strict)
 	return err
 }
 
 // Save: Writes parameters and buffers under their state-dict names.
 func (x *Module) Save(path string) error {
-	_, err := run(182, x, path)
+	_, err := run(196, x, path)
 	return err
 }
 
@@ -3001,7 +3438,7 @@ type ModuleLoadOptions struct {
 // Load: Sets parameters and buffers from a file.
 func (x *Module) Load(path string, options ...ModuleLoadOptions) error {
 	o := last(options)
-	_, err := run(183, x, path, o.Strict)
+	_, err := run(197, x, path, o.Strict)
 	return err
 }
 
@@ -3018,13 +3455,13 @@ type ModuleToOptions struct {
 // working. No other thread may use them meanwhile.
 func (x *Module) To(options ...ModuleToOptions) error {
 	o := last(options)
-	_, err := run(184, x, o.Device, o.Dtype)
+	_, err := run(198, x, o.Device, o.Dtype)
 	return err
 }
 
 // Cpu: Moves parameters and buffers to the CPU, as module_to does.
 func (x *Module) Cpu() error {
-	_, err := run(185, x)
+	_, err := run(199, x)
 	return err
 }
 
@@ -3037,7 +3474,7 @@ type ModuleCudaOptions struct {
 // Cuda: Moves parameters and buffers to a CUDA device, as module_to does.
 func (x *Module) Cuda(options ...ModuleCudaOptions) error {
 	o := last(options)
-	_, err := run(186, x, o.Device)
+	_, err := run(200, x, o.Device)
 	return err
 }
 
@@ -3050,7 +3487,7 @@ type ModuleZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Module) ZeroGrad(options ...ModuleZeroGradOptions) error {
 	o := last(options)
-	_, err := run(187, x, o.SetToNone)
+	_, err := run(201, x, o.SetToNone)
 	return err
 }
 
@@ -3063,56 +3500,56 @@ type ModuleRequiresGrad_Options struct {
 // RequiresGrad_: Freezes or unfreezes all parameters.
 func (x *Module) RequiresGrad_(options ...ModuleRequiresGrad_Options) error {
 	o := last(options)
-	_, err := run(188, x, o.RequiresGrad)
+	_, err := run(202, x, o.RequiresGrad)
 	return err
 }
 
 // ChildrenLen: How many direct children there are.
 func (x *Module) ChildrenLen() (int, error) {
-	r, err := run(189, x)
+	r, err := run(203, x)
 	return as[int](r, 0), err
 }
 
 // Child: A direct child.
 func (x *Module) Child(index int) (*Module, error) {
-	r, err := run(190, x, index)
+	r, err := run(204, x, index)
 	return hold[Module](r, 0), err
 }
 
 // ModuleNew: An empty container for state and children. It has no forward: the program applies the
 // children itself.
 func ModuleNew(kind string) (*Module, error) {
-	r, err := run(191, kind)
+	r, err := run(205, kind)
 	return hold[Module](r, 0), err
 }
 
 // RegisterParameter: Adds a parameter.
 func (x *Module) RegisterParameter(name string, param *Tensor) error {
-	_, err := run(192, x, name, param)
+	_, err := run(206, x, name, param)
 	return err
 }
 
 // RegisterBuffer: Adds a buffer.
 func (x *Module) RegisterBuffer(name string, buffer *Tensor) error {
-	_, err := run(193, x, name, buffer)
+	_, err := run(207, x, name, buffer)
 	return err
 }
 
 // RegisterModule: Adds a child.
 func (x *Module) RegisterModule(name string, child *Module) error {
-	_, err := run(194, x, name, child)
+	_, err := run(208, x, name, child)
 	return err
 }
 
 // NnSequential: A module that runs its children one after another. It begins empty.
 func NnSequential() (*Module, error) {
-	r, err := run(195)
+	r, err := run(209)
 	return hold[Module](r, 0), err
 }
 
 // Append: Adds a child to a Sequential, under the next number.
 func (x *Module) Append(child *Module) error {
-	_, err := run(196, x, child)
+	_, err := run(210, x, child)
 	return err
 }
 
@@ -3125,7 +3562,7 @@ type LinearOptions struct {
 // Linear: input @ weight.T + bias: [..., out_features].
 func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(197, input, weight, o.Bias)
+	r, err := run(211, input, weight, o.Bias)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3134,154 +3571,7 @@ func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, e
 // nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such
 // function; its numbers are those of the two in turn.
 func LinearActivation(input *Tensor, weight *Tensor, bias *Tensor, activation Activation) (*Tensor, error) {
-	r, err := run(198, input, weight, bias, activation)
-	return hold[Tensor](r, 0), err
-}
-
-// Conv2dOptions are the optional arguments.
-type Conv2dOptions struct {
-	// [out_channels], or absent.
-	Bias *Tensor
-
-	// Distance of two windows: height, width.
-	Stride []int
-
-	// Zeros around the input: height, width.
-	Padding []int
-
-	// Distance of two elements of a window: height, width.
-	Dilation []int
-
-	// The channels are split into so many groups that do not mix.
-	Groups *int
-}
-
-// Conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
-// out_channels, height, width], where height and width are (size + 2 * padding - dilation * (kernel
-// - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
-func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (*Tensor, error) {
-	o := last(options)
-	r, err := run(199, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
-	return hold[Tensor](r, 0), err
-}
-
-// Conv2dPaddingOptions are the optional arguments.
-type Conv2dPaddingOptions struct {
-	// [out_channels], or absent.
-	Bias *Tensor
-
-	// Distance of two windows: height, width.
-	Stride []int
-
-	// valid: no zeros around the input; same: as many as make the output as large as the input, the
-	// odd one at the end.
-	Padding string
-
-	// Distance of two elements of a window: height, width.
-	Dilation []int
-
-	// The channels are split into so many groups that do not mix.
-	Groups *int
-}
-
-// Conv2dPadding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
-func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (*Tensor, error) {
-	o := last(options)
-	r, err := run(200, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
-	return hold[Tensor](r, 0), err
-}
-
-// InterpolateOptions are the optional arguments.
-type InterpolateOptions struct {
-	// The new spatial sizes; one number stands for all of them.
-	Size []int
-
-	// Factors of the spatial sizes instead, which become size * factor, rounded down; one number
-	// stands for all of them.
-	ScaleFactor []float64
-
-	// Which element of the input stands for one of the output.
-	Mode Interpolation
-}
-
-// Interpolate: Resizes images by repeating or leaving out elements. Channels-last in gives
-// channels-last out.
-func Interpolate(input *Tensor, options ...InterpolateOptions) (*Tensor, error) {
-	o := last(options)
-	r, err := run(201, input, o.Size, o.ScaleFactor, o.Mode)
-	return hold[Tensor](r, 0), err
-}
-
-// MaxPool2dOptions are the optional arguments.
-type MaxPool2dOptions struct {
-	// Distance of two windows; absent means kernel_size.
-	Stride []int
-
-	// Padding that never wins: at most half of the window.
-	Padding []int
-
-	// Distance of two elements of a window.
-	Dilation []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-}
-
-// MaxPool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
-// (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
-func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (*Tensor, error) {
-	o := last(options)
-	r, err := run(202, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
-	return hold[Tensor](r, 0), err
-}
-
-// MaxPool2dWithIndicesOptions are the optional arguments.
-type MaxPool2dWithIndicesOptions struct {
-	// Distance of two windows; absent means kernel_size.
-	Stride []int
-
-	// Padding that never wins: at most half of the window.
-	Padding []int
-
-	// Distance of two elements of a window.
-	Dilation []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-}
-
-// MaxPool2dWithIndices: Maximum of each window, and where it is: -1 of a window that holds padding
-// alone, as dilated ones may. The maxima, and their positions in the flattened height x width
-// (int64).
-func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (*Tensor, *Tensor, error) {
-	o := last(options)
-	r, err := run(203, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
-	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
-}
-
-// AvgPool2dOptions are the optional arguments.
-type AvgPool2dOptions struct {
-	// Distance of two windows; absent means kernel_size.
-	Stride []int
-
-	// Zeros around the input: at most half of the window.
-	Padding []int
-
-	// Whether windows may hang over the end.
-	CeilMode bool
-
-	// Whether padding counts in the divisor.
-	CountIncludePad *bool
-
-	// The divisor to use instead of the window's size.
-	DivisorOverride *int
-}
-
-// AvgPool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride +
-// 1, rounded down, or up in ceil_mode.
-func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (*Tensor, error) {
-	o := last(options)
-	r, err := run(204, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
+	r, err := run(212, input, weight, bias, activation)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3308,7 +3598,7 @@ type BatchNormOptions struct {
 // running_var is corrected.
 func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(205, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
+	r, err := run(213, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3328,7 +3618,7 @@ type LayerNormOptions struct {
 // over the last dimensions (arXiv 1607.06450).
 func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(206, input, normalizedShape, o.Weight, o.Bias, o.Eps)
+	r, err := run(214, input, normalizedShape, o.Weight, o.Bias, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3341,7 +3631,7 @@ type SoftmaxOptions struct {
 // Softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
 func (x *Tensor) Softmax(dim int, options ...SoftmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(207, x, dim, o.Dtype)
+	r, err := run(215, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3354,7 +3644,7 @@ type LogSoftmaxOptions struct {
 // LogSoftmax: log(softmax(input)), without overflow.
 func (x *Tensor) LogSoftmax(dim int, options ...LogSoftmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(208, x, dim, o.Dtype)
+	r, err := run(216, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3370,7 +3660,7 @@ type DropoutOptions struct {
 // Dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
 func Dropout(input *Tensor, options ...DropoutOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(209, input, o.P, o.Training)
+	r, err := run(217, input, o.P, o.Training)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3386,7 +3676,7 @@ type Dropout_Options struct {
 // Dropout_: In-place version of `dropout`.
 func Dropout_(input *Tensor, options ...Dropout_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(210, input, o.P, o.Training)
+	_, err := run(218, input, o.P, o.Training)
 	return input, err
 }
 
@@ -3411,14 +3701,14 @@ type EmbeddingOptions struct {
 // Embedding: Rows of a table: weight[input], of shape [input..., size].
 func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(211, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
+	r, err := run(219, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
 	return hold[Tensor](r, 0), err
 }
 
 // Step: Updates every parameter that has a gradient. After an error earlier groups are updated,
 // later ones are not.
 func (x *Optimizer) Step() error {
-	_, err := run(212, x)
+	_, err := run(220, x)
 	return err
 }
 
@@ -3431,20 +3721,20 @@ type OptimizerZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Optimizer) ZeroGrad(options ...OptimizerZeroGradOptions) error {
 	o := last(options)
-	_, err := run(213, x, o.SetToNone)
+	_, err := run(221, x, o.SetToNone)
 	return err
 }
 
 // AddParamGroup: Adds a group of parameters. It takes the first group's settings; optimizer_set
 // changes them.
 func (x *Optimizer) AddParamGroup(params []*Tensor) error {
-	_, err := run(214, x, params)
+	_, err := run(222, x, params)
 	return err
 }
 
 // GroupCount: How many parameter groups there are.
 func (x *Optimizer) GroupCount() (int, error) {
-	r, err := run(215, x)
+	r, err := run(223, x)
 	return as[int](r, 0), err
 }
 
@@ -3457,7 +3747,7 @@ type OptimizerGetOptions struct {
 // Get: A setting of a parameter group.
 func (x *Optimizer) Get(name string, options ...OptimizerGetOptions) (float64, error) {
 	o := last(options)
-	r, err := run(216, x, name, o.Group)
+	r, err := run(224, x, name, o.Group)
 	return as[float64](r, 0), err
 }
 
@@ -3470,39 +3760,39 @@ type OptimizerSetOptions struct {
 // Set: Changes a setting of a parameter group.
 func (x *Optimizer) Set(name string, value float64, options ...OptimizerSetOptions) error {
 	o := last(options)
-	_, err := run(217, x, name, value, o.Group)
+	_, err := run(225, x, name, value, o.Group)
 	return err
 }
 
 // StateDict: The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through
 // all groups.
 func (x *Optimizer) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(218, x)
+	r, err := run(226, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // LoadStateDict: Replaces the state. Values are converted to the dtype and device of their
 // parameter; a parameter that is not named starts anew.
 func (x *Optimizer) LoadStateDict(names []string, tensors []*Tensor) error {
-	_, err := run(219, x, names, tensors)
+	_, err := run(227, x, names, tensors)
 	return err
 }
 
 // Step: Moves on to the next epoch's learning rates.
 func (x *LrScheduler) Step() error {
-	_, err := run(220, x)
+	_, err := run(228, x)
 	return err
 }
 
 // LastEpoch: How many epochs have passed.
 func (x *LrScheduler) LastEpoch() (int, error) {
-	r, err := run(221, x)
+	r, err := run(229, x)
 	return as[int](r, 0), err
 }
 
 // GetLastLr: The learning rates that the schedule has set last. One rate per parameter group.
 func (x *LrScheduler) GetLastLr() ([]float64, error) {
-	r, err := run(222, x)
+	r, err := run(230, x)
 	return as[[]float64](r, 0), err
 }
 
@@ -3519,7 +3809,7 @@ type ClipGradNorm_Options struct {
 // The norm before clipping, 0-d.
 func ClipGradNorm_(params []*Tensor, maxNorm float64, options ...ClipGradNorm_Options) (*Tensor, error) {
 	o := last(options)
-	r, err := run(223, params, maxNorm, o.NormType, o.ErrorIfNonfinite)
+	r, err := run(231, params, maxNorm, o.NormType, o.ErrorIfNonfinite)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3533,247 +3823,247 @@ type OptimizerUpdateOptions struct {
 // for languages whose optimizers keep their own state.
 func OptimizerUpdate(optimizer string, params []*Tensor, grads []*Tensor, states []*Tensor, lr any, settings []float64, options ...OptimizerUpdateOptions) error {
 	o := last(options)
-	_, err := run(224, optimizer, params, grads, states, lr, settings, o.First)
+	_, err := run(232, optimizer, params, grads, states, lr, settings, o.First)
 	return err
 }
 
 // Neg: Negative of each element.
 func (x *Tensor) Neg() (*Tensor, error) {
-	r, err := run(225, x)
+	r, err := run(233, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Neg_: In-place version of `neg`.
 func (x *Tensor) Neg_() (*Tensor, error) {
-	_, err := run(226, x)
+	_, err := run(234, x)
 	return x, err
 }
 
 // Abs: Absolute value of each element. The gradient at 0 is 0.
 func (x *Tensor) Abs() (*Tensor, error) {
-	r, err := run(227, x)
+	r, err := run(235, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Abs_: In-place version of `abs`.
 func (x *Tensor) Abs_() (*Tensor, error) {
-	_, err := run(228, x)
+	_, err := run(236, x)
 	return x, err
 }
 
 // Sign: -1, 0 or 1 by the sign of each element.
 func (x *Tensor) Sign() (*Tensor, error) {
-	r, err := run(229, x)
+	r, err := run(237, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sign_: In-place version of `sign`.
 func (x *Tensor) Sign_() (*Tensor, error) {
-	_, err := run(230, x)
+	_, err := run(238, x)
 	return x, err
 }
 
 // Floor: Largest integer not above each element.
 func (x *Tensor) Floor() (*Tensor, error) {
-	r, err := run(231, x)
+	r, err := run(239, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Floor_: In-place version of `floor`.
 func (x *Tensor) Floor_() (*Tensor, error) {
-	_, err := run(232, x)
+	_, err := run(240, x)
 	return x, err
 }
 
 // Ceil: Smallest integer not below each element.
 func (x *Tensor) Ceil() (*Tensor, error) {
-	r, err := run(233, x)
+	r, err := run(241, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Ceil_: In-place version of `ceil`.
 func (x *Tensor) Ceil_() (*Tensor, error) {
-	_, err := run(234, x)
+	_, err := run(242, x)
 	return x, err
 }
 
 // Round: Nearest integer; halves go to the even neighbour.
 func (x *Tensor) Round() (*Tensor, error) {
-	r, err := run(235, x)
+	r, err := run(243, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Round_: In-place version of `round`.
 func (x *Tensor) Round_() (*Tensor, error) {
-	_, err := run(236, x)
+	_, err := run(244, x)
 	return x, err
 }
 
 // Trunc: Integer part of each element.
 func (x *Tensor) Trunc() (*Tensor, error) {
-	r, err := run(237, x)
+	r, err := run(245, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Trunc_: In-place version of `trunc`.
 func (x *Tensor) Trunc_() (*Tensor, error) {
-	_, err := run(238, x)
+	_, err := run(246, x)
 	return x, err
 }
 
 // Exp: Exponential of each element.
 func (x *Tensor) Exp() (*Tensor, error) {
-	r, err := run(239, x)
+	r, err := run(247, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Exp_: In-place version of `exp`.
 func (x *Tensor) Exp_() (*Tensor, error) {
-	_, err := run(240, x)
+	_, err := run(248, x)
 	return x, err
 }
 
 // Log: Natural logarithm of each element.
 func (x *Tensor) Log() (*Tensor, error) {
-	r, err := run(241, x)
+	r, err := run(249, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log_: In-place version of `log`.
 func (x *Tensor) Log_() (*Tensor, error) {
-	_, err := run(242, x)
+	_, err := run(250, x)
 	return x, err
 }
 
 // Log1p: log(1 + input), accurate near 0.
 func (x *Tensor) Log1p() (*Tensor, error) {
-	r, err := run(243, x)
+	r, err := run(251, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log1p_: In-place version of `log1p`.
 func (x *Tensor) Log1p_() (*Tensor, error) {
-	_, err := run(244, x)
+	_, err := run(252, x)
 	return x, err
 }
 
 // Sqrt: Square root of each element; NaN for negative ones.
 func (x *Tensor) Sqrt() (*Tensor, error) {
-	r, err := run(245, x)
+	r, err := run(253, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sqrt_: In-place version of `sqrt`.
 func (x *Tensor) Sqrt_() (*Tensor, error) {
-	_, err := run(246, x)
+	_, err := run(254, x)
 	return x, err
 }
 
 // Rsqrt: 1 / sqrt(input).
 func (x *Tensor) Rsqrt() (*Tensor, error) {
-	r, err := run(247, x)
+	r, err := run(255, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Rsqrt_: In-place version of `rsqrt`.
 func (x *Tensor) Rsqrt_() (*Tensor, error) {
-	_, err := run(248, x)
+	_, err := run(256, x)
 	return x, err
 }
 
 // Square: Square of each element.
 func (x *Tensor) Square() (*Tensor, error) {
-	r, err := run(249, x)
+	r, err := run(257, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Square_: In-place version of `square`.
 func (x *Tensor) Square_() (*Tensor, error) {
-	_, err := run(250, x)
+	_, err := run(258, x)
 	return x, err
 }
 
 // Reciprocal: 1 / input.
 func (x *Tensor) Reciprocal() (*Tensor, error) {
-	r, err := run(251, x)
+	r, err := run(259, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Reciprocal_: In-place version of `reciprocal`.
 func (x *Tensor) Reciprocal_() (*Tensor, error) {
-	_, err := run(252, x)
+	_, err := run(260, x)
 	return x, err
 }
 
 // Sin: Sine of each element.
 func (x *Tensor) Sin() (*Tensor, error) {
-	r, err := run(253, x)
+	r, err := run(261, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sin_: In-place version of `sin`.
 func (x *Tensor) Sin_() (*Tensor, error) {
-	_, err := run(254, x)
+	_, err := run(262, x)
 	return x, err
 }
 
 // Cos: Cosine of each element.
 func (x *Tensor) Cos() (*Tensor, error) {
-	r, err := run(255, x)
+	r, err := run(263, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Cos_: In-place version of `cos`.
 func (x *Tensor) Cos_() (*Tensor, error) {
-	_, err := run(256, x)
+	_, err := run(264, x)
 	return x, err
 }
 
 // Tanh: Hyperbolic tangent of each element.
 func (x *Tensor) Tanh() (*Tensor, error) {
-	r, err := run(257, x)
+	r, err := run(265, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Tanh_: In-place version of `tanh`.
 func (x *Tensor) Tanh_() (*Tensor, error) {
-	_, err := run(258, x)
+	_, err := run(266, x)
 	return x, err
 }
 
 // Erf: Error function of each element.
 func (x *Tensor) Erf() (*Tensor, error) {
-	r, err := run(259, x)
+	r, err := run(267, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Erf_: In-place version of `erf`.
 func (x *Tensor) Erf_() (*Tensor, error) {
-	_, err := run(260, x)
+	_, err := run(268, x)
 	return x, err
 }
 
 // Sigmoid: 1 / (1 + exp(-input)).
 func (x *Tensor) Sigmoid() (*Tensor, error) {
-	r, err := run(261, x)
+	r, err := run(269, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sigmoid_: In-place version of `sigmoid`.
 func (x *Tensor) Sigmoid_() (*Tensor, error) {
-	_, err := run(262, x)
+	_, err := run(270, x)
 	return x, err
 }
 
 // Relu: max(0, input). The gradient at 0 is 0.
 func (x *Tensor) Relu() (*Tensor, error) {
-	r, err := run(263, x)
+	r, err := run(271, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Relu_: In-place version of `relu`.
 func (x *Tensor) Relu_() (*Tensor, error) {
-	_, err := run(264, x)
+	_, err := run(272, x)
 	return x, err
 }
 
@@ -3786,7 +4076,7 @@ type LeakyReluOptions struct {
 // LeakyRelu: input where it is positive, negative_slope * input elsewhere.
 func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(265, input, o.NegativeSlope)
+	r, err := run(273, input, o.NegativeSlope)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3799,7 +4089,7 @@ type LeakyRelu_Options struct {
 // LeakyRelu_: In-place version of `leaky_relu`.
 func LeakyRelu_(input *Tensor, options ...LeakyRelu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(266, input, o.NegativeSlope)
+	_, err := run(274, input, o.NegativeSlope)
 	return input, err
 }
 
@@ -3812,7 +4102,7 @@ type EluOptions struct {
 // Elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
 func Elu(input *Tensor, options ...EluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(267, input, o.Alpha)
+	r, err := run(275, input, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3825,7 +4115,7 @@ type Elu_Options struct {
 // Elu_: In-place version of `elu`.
 func Elu_(input *Tensor, options ...Elu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(268, input, o.Alpha)
+	_, err := run(276, input, o.Alpha)
 	return input, err
 }
 
@@ -3841,25 +4131,25 @@ type SoftplusOptions struct {
 // Softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
 func Softplus(input *Tensor, options ...SoftplusOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(269, input, o.Beta, o.Threshold)
+	r, err := run(277, input, o.Beta, o.Threshold)
 	return hold[Tensor](r, 0), err
 }
 
 // Logsigmoid: log(sigmoid(input)), without overflow.
 func Logsigmoid(input *Tensor) (*Tensor, error) {
-	r, err := run(270, input)
+	r, err := run(278, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Silu: input * sigmoid(input), also called swish.
 func Silu(input *Tensor) (*Tensor, error) {
-	r, err := run(271, input)
+	r, err := run(279, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Silu_: In-place version of `silu`.
 func Silu_(input *Tensor) (*Tensor, error) {
-	_, err := run(272, input)
+	_, err := run(280, input)
 	return input, err
 }
 
@@ -3872,31 +4162,31 @@ type GeluOptions struct {
 // Gelu: input * Phi(input), Phi being the normal distribution function.
 func Gelu(input *Tensor, options ...GeluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(273, input, o.Approximate)
+	r, err := run(281, input, o.Approximate)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMin: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMin(min any) (*Tensor, error) {
-	r, err := run(274, x, min)
+	r, err := run(282, x, min)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMin_: In-place version of `clamp_min`.
 func (x *Tensor) ClampMin_(min any) (*Tensor, error) {
-	_, err := run(275, x, min)
+	_, err := run(283, x, min)
 	return x, err
 }
 
 // ClampMax: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMax(max any) (*Tensor, error) {
-	r, err := run(276, x, max)
+	r, err := run(284, x, max)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMax_: In-place version of `clamp_max`.
 func (x *Tensor) ClampMax_(max any) (*Tensor, error) {
-	_, err := run(277, x, max)
+	_, err := run(285, x, max)
 	return x, err
 }
 
@@ -3913,7 +4203,7 @@ type ClampOptions struct {
 // gradient at the bounds is 1.
 func (x *Tensor) Clamp(options ...ClampOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(278, x, o.Min, o.Max)
+	r, err := run(286, x, o.Min, o.Max)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3929,7 +4219,7 @@ type Clamp_Options struct {
 // Clamp_: In-place version of `clamp`.
 func (x *Tensor) Clamp_(options ...Clamp_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(279, x, o.Min, o.Max)
+	_, err := run(287, x, o.Min, o.Max)
 	return x, err
 }
 
@@ -3942,7 +4232,7 @@ type AddOptions struct {
 // Add: input + alpha * other.
 func (x *Tensor) Add(other any, options ...AddOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(280, x, other, o.Alpha)
+	r, err := run(288, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3955,7 +4245,7 @@ type Add_Options struct {
 // Add_: In-place version of `add`.
 func (x *Tensor) Add_(other any, options ...Add_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(281, x, other, o.Alpha)
+	_, err := run(289, x, other, o.Alpha)
 	return x, err
 }
 
@@ -3968,7 +4258,7 @@ type SubOptions struct {
 // Sub: input - alpha * other.
 func (x *Tensor) Sub(other any, options ...SubOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(282, x, other, o.Alpha)
+	r, err := run(290, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3981,7 +4271,7 @@ type Sub_Options struct {
 // Sub_: In-place version of `sub`.
 func (x *Tensor) Sub_(other any, options ...Sub_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(283, x, other, o.Alpha)
+	_, err := run(291, x, other, o.Alpha)
 	return x, err
 }
 
@@ -3994,31 +4284,31 @@ type RsubOptions struct {
 // Rsub: other - alpha * input.
 func (x *Tensor) Rsub(other any, options ...RsubOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(284, x, other, o.Alpha)
+	r, err := run(292, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
 // Mul: input * other.
 func (x *Tensor) Mul(other any) (*Tensor, error) {
-	r, err := run(285, x, other)
+	r, err := run(293, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Mul_: In-place version of `mul`.
 func (x *Tensor) Mul_(other any) (*Tensor, error) {
-	_, err := run(286, x, other)
+	_, err := run(294, x, other)
 	return x, err
 }
 
 // TrueDivide: input / other; integer tensors are divided as floating-point ones.
 func (x *Tensor) TrueDivide(other any) (*Tensor, error) {
-	r, err := run(287, x, other)
+	r, err := run(295, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // TrueDivide_: In-place version of `true_divide`.
 func (x *Tensor) TrueDivide_(other any) (*Tensor, error) {
-	_, err := run(288, x, other)
+	_, err := run(296, x, other)
 	return x, err
 }
 
@@ -4031,7 +4321,7 @@ type DivOptions struct {
 // Div: input / other. True division gives floating-point results for integers too.
 func (x *Tensor) Div(other any, options ...DivOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(289, x, other, o.RoundingMode)
+	r, err := run(297, x, other, o.RoundingMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4044,55 +4334,55 @@ type Div_Options struct {
 // Div_: In-place version of `div`.
 func (x *Tensor) Div_(other any, options ...Div_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(290, x, other, o.RoundingMode)
+	_, err := run(298, x, other, o.RoundingMode)
 	return x, err
 }
 
 // FloorDivide: Quotient rounded down: div with rounding_mode = 'floor'.
 func (x *Tensor) FloorDivide(other any) (*Tensor, error) {
-	r, err := run(291, x, other)
+	r, err := run(299, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // FloorDivide_: In-place version of `floor_divide`.
 func (x *Tensor) FloorDivide_(other any) (*Tensor, error) {
-	_, err := run(292, x, other)
+	_, err := run(300, x, other)
 	return x, err
 }
 
 // Remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
 func (x *Tensor) Remainder(other any) (*Tensor, error) {
-	r, err := run(293, x, other)
+	r, err := run(301, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Remainder_: In-place version of `remainder`.
 func (x *Tensor) Remainder_(other any) (*Tensor, error) {
-	_, err := run(294, x, other)
+	_, err := run(302, x, other)
 	return x, err
 }
 
 // Pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
 func Pow(input any, exponent any) (*Tensor, error) {
-	r, err := run(295, input, exponent)
+	r, err := run(303, input, exponent)
 	return hold[Tensor](r, 0), err
 }
 
 // Pow_: In-place version of `pow`.
 func (x *Tensor) Pow_(exponent any) (*Tensor, error) {
-	_, err := run(296, x, exponent)
+	_, err := run(304, x, exponent)
 	return x, err
 }
 
 // Maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Maximum(other *Tensor) (*Tensor, error) {
-	r, err := run(297, x, other)
+	r, err := run(305, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Minimum(other *Tensor) (*Tensor, error) {
-	r, err := run(298, x, other)
+	r, err := run(306, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4108,7 +4398,7 @@ type HardtanhOptions struct {
 // Hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
 func Hardtanh(input *Tensor, options ...HardtanhOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(299, input, o.MinVal, o.MaxVal)
+	r, err := run(307, input, o.MinVal, o.MaxVal)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4124,43 +4414,43 @@ type Hardtanh_Options struct {
 // Hardtanh_: In-place version of `hardtanh`.
 func Hardtanh_(input *Tensor, options ...Hardtanh_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(300, input, o.MinVal, o.MaxVal)
+	_, err := run(308, input, o.MinVal, o.MaxVal)
 	return input, err
 }
 
 // Relu6: hardtanh between 0 and 6.
 func Relu6(input *Tensor) (*Tensor, error) {
-	r, err := run(301, input)
+	r, err := run(309, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Relu6_: In-place version of `relu6`.
 func Relu6_(input *Tensor) (*Tensor, error) {
-	_, err := run(302, input)
+	_, err := run(310, input)
 	return input, err
 }
 
 // Hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
 func Hardsigmoid(input *Tensor) (*Tensor, error) {
-	r, err := run(303, input)
+	r, err := run(311, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Hardsigmoid_: In-place version of `hardsigmoid`.
 func Hardsigmoid_(input *Tensor) (*Tensor, error) {
-	_, err := run(304, input)
+	_, err := run(312, input)
 	return input, err
 }
 
 // Hardswish: input * hardsigmoid(input).
 func Hardswish(input *Tensor) (*Tensor, error) {
-	r, err := run(305, input)
+	r, err := run(313, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Hardswish_: In-place version of `hardswish`.
 func Hardswish_(input *Tensor) (*Tensor, error) {
-	_, err := run(306, input)
+	_, err := run(314, input)
 	return input, err
 }
 
@@ -4173,7 +4463,7 @@ type HardshrinkOptions struct {
 // Hardshrink: input where |input| > lambd, 0 elsewhere.
 func (x *Tensor) Hardshrink(options ...HardshrinkOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(307, x, o.Lambd)
+	r, err := run(315, x, o.Lambd)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4186,43 +4476,43 @@ type SoftshrinkOptions struct {
 // Softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
 func Softshrink(input *Tensor, options ...SoftshrinkOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(308, input, o.Lambd)
+	r, err := run(316, input, o.Lambd)
 	return hold[Tensor](r, 0), err
 }
 
 // Tanhshrink: input - tanh(input).
 func Tanhshrink(input *Tensor) (*Tensor, error) {
-	r, err := run(309, input)
+	r, err := run(317, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Threshold: input where it is above the threshold, value elsewhere.
 func Threshold(input *Tensor, threshold any, value any) (*Tensor, error) {
-	r, err := run(310, input, threshold, value)
+	r, err := run(318, input, threshold, value)
 	return hold[Tensor](r, 0), err
 }
 
 // Threshold_: In-place version of `threshold`.
 func Threshold_(input *Tensor, threshold any, value any) (*Tensor, error) {
-	_, err := run(311, input, threshold, value)
+	_, err := run(319, input, threshold, value)
 	return input, err
 }
 
 // Softsign: input / (1 + |input|).
 func Softsign(input *Tensor) (*Tensor, error) {
-	r, err := run(312, input)
+	r, err := run(320, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
 func Selu(input *Tensor) (*Tensor, error) {
-	r, err := run(313, input)
+	r, err := run(321, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Selu_: In-place version of `selu`.
 func Selu_(input *Tensor) (*Tensor, error) {
-	_, err := run(314, input)
+	_, err := run(322, input)
 	return input, err
 }
 
@@ -4235,7 +4525,7 @@ type CeluOptions struct {
 // Celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
 func Celu(input *Tensor, options ...CeluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(315, input, o.Alpha)
+	r, err := run(323, input, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4248,19 +4538,19 @@ type Celu_Options struct {
 // Celu_: In-place version of `celu`.
 func Celu_(input *Tensor, options ...Celu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(316, input, o.Alpha)
+	_, err := run(324, input, o.Alpha)
 	return input, err
 }
 
 // Mish: input * tanh(softplus(input)).
 func Mish(input *Tensor) (*Tensor, error) {
-	r, err := run(317, input)
+	r, err := run(325, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Mish_: In-place version of `mish`.
 func Mish_(input *Tensor) (*Tensor, error) {
-	_, err := run(318, input)
+	_, err := run(326, input)
 	return input, err
 }
 
@@ -4273,13 +4563,13 @@ type GluOptions struct {
 // Glu: The first half of the input times the sigmoid of the second.
 func Glu(input *Tensor, options ...GluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(319, input, o.Dim)
+	r, err := run(327, input, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Prelu: input where it is positive, weight * input elsewhere.
 func (x *Tensor) Prelu(weight *Tensor) (*Tensor, error) {
-	r, err := run(320, x, weight)
+	r, err := run(328, x, weight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4292,447 +4582,447 @@ type SoftminOptions struct {
 // Softmin: softmax of -input.
 func Softmin(input *Tensor, dim int, options ...SoftminOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(321, input, dim, o.Dtype)
+	r, err := run(329, input, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
 // Eq: Where input == other.
 func (x *Tensor) Eq(other any) (*Tensor, error) {
-	r, err := run(322, x, other)
+	r, err := run(330, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Eq_: In-place version of `eq`.
 func (x *Tensor) Eq_(other any) (*Tensor, error) {
-	_, err := run(323, x, other)
+	_, err := run(331, x, other)
 	return x, err
 }
 
 // Ne: Where input != other.
 func (x *Tensor) Ne(other any) (*Tensor, error) {
-	r, err := run(324, x, other)
+	r, err := run(332, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Ne_: In-place version of `ne`.
 func (x *Tensor) Ne_(other any) (*Tensor, error) {
-	_, err := run(325, x, other)
+	_, err := run(333, x, other)
 	return x, err
 }
 
 // Lt: Where input < other.
 func (x *Tensor) Lt(other any) (*Tensor, error) {
-	r, err := run(326, x, other)
+	r, err := run(334, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Lt_: In-place version of `lt`.
 func (x *Tensor) Lt_(other any) (*Tensor, error) {
-	_, err := run(327, x, other)
+	_, err := run(335, x, other)
 	return x, err
 }
 
 // Le: Where input <= other.
 func (x *Tensor) Le(other any) (*Tensor, error) {
-	r, err := run(328, x, other)
+	r, err := run(336, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Le_: In-place version of `le`.
 func (x *Tensor) Le_(other any) (*Tensor, error) {
-	_, err := run(329, x, other)
+	_, err := run(337, x, other)
 	return x, err
 }
 
 // Gt: Where input > other.
 func (x *Tensor) Gt(other any) (*Tensor, error) {
-	r, err := run(330, x, other)
+	r, err := run(338, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Gt_: In-place version of `gt`.
 func (x *Tensor) Gt_(other any) (*Tensor, error) {
-	_, err := run(331, x, other)
+	_, err := run(339, x, other)
 	return x, err
 }
 
 // Ge: Where input >= other.
 func (x *Tensor) Ge(other any) (*Tensor, error) {
-	r, err := run(332, x, other)
+	r, err := run(340, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Ge_: In-place version of `ge`.
 func (x *Tensor) Ge_(other any) (*Tensor, error) {
-	_, err := run(333, x, other)
+	_, err := run(341, x, other)
 	return x, err
 }
 
 // Isnan: Where elements are NaN.
 func (x *Tensor) Isnan() (*Tensor, error) {
-	r, err := run(334, x)
+	r, err := run(342, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isinf: Where elements are infinite.
 func (x *Tensor) Isinf() (*Tensor, error) {
-	r, err := run(335, x)
+	r, err := run(343, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isfinite: Where elements are neither infinite nor NaN.
 func (x *Tensor) Isfinite() (*Tensor, error) {
-	r, err := run(336, x)
+	r, err := run(344, x)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalNot: Where elements are zero.
 func (x *Tensor) LogicalNot() (*Tensor, error) {
-	r, err := run(337, x)
+	r, err := run(345, x)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalNot_: In-place version of `logical_not`.
 func (x *Tensor) LogicalNot_() (*Tensor, error) {
-	_, err := run(338, x)
+	_, err := run(346, x)
 	return x, err
 }
 
 // LogicalAnd: Where both elements are nonzero.
 func (x *Tensor) LogicalAnd(other *Tensor) (*Tensor, error) {
-	r, err := run(339, x, other)
+	r, err := run(347, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalAnd_: In-place version of `logical_and`.
 func (x *Tensor) LogicalAnd_(other *Tensor) (*Tensor, error) {
-	_, err := run(340, x, other)
+	_, err := run(348, x, other)
 	return x, err
 }
 
 // LogicalOr: Where an element is nonzero.
 func (x *Tensor) LogicalOr(other *Tensor) (*Tensor, error) {
-	r, err := run(341, x, other)
+	r, err := run(349, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalOr_: In-place version of `logical_or`.
 func (x *Tensor) LogicalOr_(other *Tensor) (*Tensor, error) {
-	_, err := run(342, x, other)
+	_, err := run(350, x, other)
 	return x, err
 }
 
 // LogicalXor: Where exactly one element is nonzero.
 func (x *Tensor) LogicalXor(other *Tensor) (*Tensor, error) {
-	r, err := run(343, x, other)
+	r, err := run(351, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalXor_: In-place version of `logical_xor`.
 func (x *Tensor) LogicalXor_(other *Tensor) (*Tensor, error) {
-	_, err := run(344, x, other)
+	_, err := run(352, x, other)
 	return x, err
 }
 
 // BitwiseAnd: Bitwise and of integers; logical and of bools.
 func (x *Tensor) BitwiseAnd(other any) (*Tensor, error) {
-	r, err := run(345, x, other)
+	r, err := run(353, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseAnd_: In-place version of `bitwise_and`.
 func (x *Tensor) BitwiseAnd_(other any) (*Tensor, error) {
-	_, err := run(346, x, other)
+	_, err := run(354, x, other)
 	return x, err
 }
 
 // BitwiseOr: Bitwise or of integers; logical or of bools.
 func (x *Tensor) BitwiseOr(other any) (*Tensor, error) {
-	r, err := run(347, x, other)
+	r, err := run(355, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseOr_: In-place version of `bitwise_or`.
 func (x *Tensor) BitwiseOr_(other any) (*Tensor, error) {
-	_, err := run(348, x, other)
+	_, err := run(356, x, other)
 	return x, err
 }
 
 // BitwiseXor: Bitwise exclusive or of integers; logical exclusive or of bools.
 func (x *Tensor) BitwiseXor(other any) (*Tensor, error) {
-	r, err := run(349, x, other)
+	r, err := run(357, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseXor_: In-place version of `bitwise_xor`.
 func (x *Tensor) BitwiseXor_(other any) (*Tensor, error) {
-	_, err := run(350, x, other)
+	_, err := run(358, x, other)
 	return x, err
 }
 
 // BitwiseLeftShift: input * 2^other of integers; 0 where other is negative or not less than the
 // number of bits.
 func (x *Tensor) BitwiseLeftShift(other any) (*Tensor, error) {
-	r, err := run(351, x, other)
+	r, err := run(359, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseLeftShift_: In-place version of `bitwise_left_shift`.
 func (x *Tensor) BitwiseLeftShift_(other any) (*Tensor, error) {
-	_, err := run(352, x, other)
+	_, err := run(360, x, other)
 	return x, err
 }
 
 // BitwiseRightShift: input / 2^other of integers, rounded down; 0 or -1 where other is negative or
 // not less than the number of bits.
 func (x *Tensor) BitwiseRightShift(other any) (*Tensor, error) {
-	r, err := run(353, x, other)
+	r, err := run(361, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseRightShift_: In-place version of `bitwise_right_shift`.
 func (x *Tensor) BitwiseRightShift_(other any) (*Tensor, error) {
-	_, err := run(354, x, other)
+	_, err := run(362, x, other)
 	return x, err
 }
 
 // BitwiseNot: Bitwise complement of integers; logical not of bools.
 func (x *Tensor) BitwiseNot() (*Tensor, error) {
-	r, err := run(355, x)
+	r, err := run(363, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
 func Where(condition *Tensor, input any, other any) (*Tensor, error) {
-	r, err := run(356, condition, input, other)
+	r, err := run(364, condition, input, other)
 	return hold[Tensor](r, 0), err
 }
 
 // MaskedFill: The input with value where the mask holds. The result has the input's dtype.
 func (x *Tensor) MaskedFill(mask *Tensor, value any) (*Tensor, error) {
-	r, err := run(357, x, mask, value)
+	r, err := run(365, x, mask, value)
 	return hold[Tensor](r, 0), err
 }
 
 // MaskedFill_: In-place version of `masked_fill`.
 func (x *Tensor) MaskedFill_(mask *Tensor, value any) (*Tensor, error) {
-	_, err := run(358, x, mask, value)
+	_, err := run(366, x, mask, value)
 	return x, err
 }
 
 // Tan: Tangent of each element.
 func (x *Tensor) Tan() (*Tensor, error) {
-	r, err := run(359, x)
+	r, err := run(367, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Tan_: In-place version of `tan`.
 func (x *Tensor) Tan_() (*Tensor, error) {
-	_, err := run(360, x)
+	_, err := run(368, x)
 	return x, err
 }
 
 // Asin: Inverse sine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Asin() (*Tensor, error) {
-	r, err := run(361, x)
+	r, err := run(369, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Asin_: In-place version of `asin`.
 func (x *Tensor) Asin_() (*Tensor, error) {
-	_, err := run(362, x)
+	_, err := run(370, x)
 	return x, err
 }
 
 // Acos: Inverse cosine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Acos() (*Tensor, error) {
-	r, err := run(363, x)
+	r, err := run(371, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Acos_: In-place version of `acos`.
 func (x *Tensor) Acos_() (*Tensor, error) {
-	_, err := run(364, x)
+	_, err := run(372, x)
 	return x, err
 }
 
 // Atan: Inverse tangent of each element.
 func (x *Tensor) Atan() (*Tensor, error) {
-	r, err := run(365, x)
+	r, err := run(373, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Atan_: In-place version of `atan`.
 func (x *Tensor) Atan_() (*Tensor, error) {
-	_, err := run(366, x)
+	_, err := run(374, x)
 	return x, err
 }
 
 // Sinh: Hyperbolic sine of each element.
 func (x *Tensor) Sinh() (*Tensor, error) {
-	r, err := run(367, x)
+	r, err := run(375, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sinh_: In-place version of `sinh`.
 func (x *Tensor) Sinh_() (*Tensor, error) {
-	_, err := run(368, x)
+	_, err := run(376, x)
 	return x, err
 }
 
 // Cosh: Hyperbolic cosine of each element.
 func (x *Tensor) Cosh() (*Tensor, error) {
-	r, err := run(369, x)
+	r, err := run(377, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Cosh_: In-place version of `cosh`.
 func (x *Tensor) Cosh_() (*Tensor, error) {
-	_, err := run(370, x)
+	_, err := run(378, x)
 	return x, err
 }
 
 // Asinh: Inverse hyperbolic sine of each element.
 func (x *Tensor) Asinh() (*Tensor, error) {
-	r, err := run(371, x)
+	r, err := run(379, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Asinh_: In-place version of `asinh`.
 func (x *Tensor) Asinh_() (*Tensor, error) {
-	_, err := run(372, x)
+	_, err := run(380, x)
 	return x, err
 }
 
 // Acosh: Inverse hyperbolic cosine of each element; NaN below 1.
 func (x *Tensor) Acosh() (*Tensor, error) {
-	r, err := run(373, x)
+	r, err := run(381, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Acosh_: In-place version of `acosh`.
 func (x *Tensor) Acosh_() (*Tensor, error) {
-	_, err := run(374, x)
+	_, err := run(382, x)
 	return x, err
 }
 
 // Atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
 func (x *Tensor) Atanh() (*Tensor, error) {
-	r, err := run(375, x)
+	r, err := run(383, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Atanh_: In-place version of `atanh`.
 func (x *Tensor) Atanh_() (*Tensor, error) {
-	_, err := run(376, x)
+	_, err := run(384, x)
 	return x, err
 }
 
 // Atan2: Angle of the point (other, input), in [-pi, pi].
 func (x *Tensor) Atan2(other *Tensor) (*Tensor, error) {
-	r, err := run(377, x, other)
+	r, err := run(385, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Atan2_: In-place version of `atan2`.
 func (x *Tensor) Atan2_(other *Tensor) (*Tensor, error) {
-	_, err := run(378, x, other)
+	_, err := run(386, x, other)
 	return x, err
 }
 
 // Hypot: sqrt(input^2 + other^2), without overflow.
 func (x *Tensor) Hypot(other *Tensor) (*Tensor, error) {
-	r, err := run(379, x, other)
+	r, err := run(387, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Hypot_: In-place version of `hypot`.
 func (x *Tensor) Hypot_(other *Tensor) (*Tensor, error) {
-	_, err := run(380, x, other)
+	_, err := run(388, x, other)
 	return x, err
 }
 
 // Sinc: sin(pi input) / (pi input), and 1 at 0.
 func (x *Tensor) Sinc() (*Tensor, error) {
-	r, err := run(381, x)
+	r, err := run(389, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sinc_: In-place version of `sinc`.
 func (x *Tensor) Sinc_() (*Tensor, error) {
-	_, err := run(382, x)
+	_, err := run(390, x)
 	return x, err
 }
 
 // Deg2rad: Degrees in radians.
 func (x *Tensor) Deg2rad() (*Tensor, error) {
-	r, err := run(383, x)
+	r, err := run(391, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Deg2rad_: In-place version of `deg2rad`.
 func (x *Tensor) Deg2rad_() (*Tensor, error) {
-	_, err := run(384, x)
+	_, err := run(392, x)
 	return x, err
 }
 
 // Rad2deg: Radians in degrees.
 func (x *Tensor) Rad2deg() (*Tensor, error) {
-	r, err := run(385, x)
+	r, err := run(393, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Rad2deg_: In-place version of `rad2deg`.
 func (x *Tensor) Rad2deg_() (*Tensor, error) {
-	_, err := run(386, x)
+	_, err := run(394, x)
 	return x, err
 }
 
 // Expm1: exp(input) - 1, accurate near 0.
 func (x *Tensor) Expm1() (*Tensor, error) {
-	r, err := run(387, x)
+	r, err := run(395, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Expm1_: In-place version of `expm1`.
 func (x *Tensor) Expm1_() (*Tensor, error) {
-	_, err := run(388, x)
+	_, err := run(396, x)
 	return x, err
 }
 
 // Exp2: 2 to the power of each element.
 func (x *Tensor) Exp2() (*Tensor, error) {
-	r, err := run(389, x)
+	r, err := run(397, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Exp2_: In-place version of `exp2`.
 func (x *Tensor) Exp2_() (*Tensor, error) {
-	_, err := run(390, x)
+	_, err := run(398, x)
 	return x, err
 }
 
 // Log2: Logarithm to the base 2.
 func (x *Tensor) Log2() (*Tensor, error) {
-	r, err := run(391, x)
+	r, err := run(399, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log2_: In-place version of `log2`.
 func (x *Tensor) Log2_() (*Tensor, error) {
-	_, err := run(392, x)
+	_, err := run(400, x)
 	return x, err
 }
 
 // Log10: Logarithm to the base 10.
 func (x *Tensor) Log10() (*Tensor, error) {
-	r, err := run(393, x)
+	r, err := run(401, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log10_: In-place version of `log10`.
 func (x *Tensor) Log10_() (*Tensor, error) {
-	_, err := run(394, x)
+	_, err := run(402, x)
 	return x, err
 }
 
@@ -4745,7 +5035,7 @@ type LogitOptions struct {
 // Logit: log(input / (1 - input)), the inverse of sigmoid.
 func (x *Tensor) Logit(options ...LogitOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(395, x, o.Eps)
+	r, err := run(403, x, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4758,163 +5048,163 @@ type Logit_Options struct {
 // Logit_: In-place version of `logit`.
 func (x *Tensor) Logit_(options ...Logit_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(396, x, o.Eps)
+	_, err := run(404, x, o.Eps)
 	return x, err
 }
 
 // Xlogy: input * log(other), and 0 where input is 0.
 func Xlogy(input any, other any) (*Tensor, error) {
-	r, err := run(397, input, other)
+	r, err := run(405, input, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Xlogy_: In-place version of `xlogy`.
 func (x *Tensor) Xlogy_(other any) (*Tensor, error) {
-	_, err := run(398, x, other)
+	_, err := run(406, x, other)
 	return x, err
 }
 
 // Logaddexp: log(exp(input) + exp(other)), without overflow.
 func (x *Tensor) Logaddexp(other *Tensor) (*Tensor, error) {
-	r, err := run(399, x, other)
+	r, err := run(407, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Logaddexp2: log2(2^input + 2^other), without overflow.
 func (x *Tensor) Logaddexp2(other *Tensor) (*Tensor, error) {
-	r, err := run(400, x, other)
+	r, err := run(408, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // FloatPower: pow in float64.
 func FloatPower(input any, exponent any) (*Tensor, error) {
-	r, err := run(401, input, exponent)
+	r, err := run(409, input, exponent)
 	return hold[Tensor](r, 0), err
 }
 
 // FloatPower_: In-place version of `float_power`.
 func (x *Tensor) FloatPower_(exponent any) (*Tensor, error) {
-	_, err := run(402, x, exponent)
+	_, err := run(410, x, exponent)
 	return x, err
 }
 
 // Ldexp: input * 2^other.
 func (x *Tensor) Ldexp(other *Tensor) (*Tensor, error) {
-	r, err := run(403, x, other)
+	r, err := run(411, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Ldexp_: In-place version of `ldexp`.
 func (x *Tensor) Ldexp_(other *Tensor) (*Tensor, error) {
-	_, err := run(404, x, other)
+	_, err := run(412, x, other)
 	return x, err
 }
 
 // Frac: The part behind the point, with the sign of the element.
 func (x *Tensor) Frac() (*Tensor, error) {
-	r, err := run(405, x)
+	r, err := run(413, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Frac_: In-place version of `frac`.
 func (x *Tensor) Frac_() (*Tensor, error) {
-	_, err := run(406, x)
+	_, err := run(414, x)
 	return x, err
 }
 
 // RoundDecimals: Rounded to so many decimals; halves go to the even neighbour.
 func (x *Tensor) RoundDecimals(decimals int) (*Tensor, error) {
-	r, err := run(407, x, decimals)
+	r, err := run(415, x, decimals)
 	return hold[Tensor](r, 0), err
 }
 
 // RoundDecimals_: In-place version of `round_decimals`.
 func (x *Tensor) RoundDecimals_(decimals int) (*Tensor, error) {
-	_, err := run(408, x, decimals)
+	_, err := run(416, x, decimals)
 	return x, err
 }
 
 // Positive: The tensor itself.
 func (x *Tensor) Positive() (*Tensor, error) {
-	r, err := run(409, x)
+	r, err := run(417, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Signbit: Where the sign is minus, that of -0 too.
 func (x *Tensor) Signbit() (*Tensor, error) {
-	r, err := run(410, x)
+	r, err := run(418, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Copysign: The size of input with the sign of other.
 func (x *Tensor) Copysign(other any) (*Tensor, error) {
-	r, err := run(411, x, other)
+	r, err := run(419, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Copysign_: In-place version of `copysign`.
 func (x *Tensor) Copysign_(other any) (*Tensor, error) {
-	_, err := run(412, x, other)
+	_, err := run(420, x, other)
 	return x, err
 }
 
 // Fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
 func (x *Tensor) Fmod(other any) (*Tensor, error) {
-	r, err := run(413, x, other)
+	r, err := run(421, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Fmod_: In-place version of `fmod`.
 func (x *Tensor) Fmod_(other any) (*Tensor, error) {
-	_, err := run(414, x, other)
+	_, err := run(422, x, other)
 	return x, err
 }
 
 // Gcd: Greatest common divisor of integers.
 func (x *Tensor) Gcd(other *Tensor) (*Tensor, error) {
-	r, err := run(415, x, other)
+	r, err := run(423, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Gcd_: In-place version of `gcd`.
 func (x *Tensor) Gcd_(other *Tensor) (*Tensor, error) {
-	_, err := run(416, x, other)
+	_, err := run(424, x, other)
 	return x, err
 }
 
 // Lcm: Least common multiple of integers.
 func (x *Tensor) Lcm(other *Tensor) (*Tensor, error) {
-	r, err := run(417, x, other)
+	r, err := run(425, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Lcm_: In-place version of `lcm`.
 func (x *Tensor) Lcm_(other *Tensor) (*Tensor, error) {
-	_, err := run(418, x, other)
+	_, err := run(426, x, other)
 	return x, err
 }
 
 // Heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
 func (x *Tensor) Heaviside(values *Tensor) (*Tensor, error) {
-	r, err := run(419, x, values)
+	r, err := run(427, x, values)
 	return hold[Tensor](r, 0), err
 }
 
 // Heaviside_: In-place version of `heaviside`.
 func (x *Tensor) Heaviside_(values *Tensor) (*Tensor, error) {
-	_, err := run(420, x, values)
+	_, err := run(428, x, values)
 	return x, err
 }
 
 // Fmax: The larger of two elements; the other one if one is NaN.
 func (x *Tensor) Fmax(other *Tensor) (*Tensor, error) {
-	r, err := run(421, x, other)
+	r, err := run(429, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Fmin: The smaller of two elements; the other one if one is NaN.
 func (x *Tensor) Fmin(other *Tensor) (*Tensor, error) {
-	r, err := run(422, x, other)
+	r, err := run(430, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4933,7 +5223,7 @@ type NanToNumOptions struct {
 // NanToNum: The input with finite numbers in the place of NaN and infinities.
 func (x *Tensor) NanToNum(options ...NanToNumOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(423, x, o.Nan, o.Posinf, o.Neginf)
+	r, err := run(431, x, o.Nan, o.Posinf, o.Neginf)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4952,37 +5242,37 @@ type NanToNum_Options struct {
 // NanToNum_: In-place version of `nan_to_num`.
 func (x *Tensor) NanToNum_(options ...NanToNum_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(424, x, o.Nan, o.Posinf, o.Neginf)
+	_, err := run(432, x, o.Nan, o.Posinf, o.Neginf)
 	return x, err
 }
 
 // Isposinf: Where elements are infinity.
 func (x *Tensor) Isposinf() (*Tensor, error) {
-	r, err := run(425, x)
+	r, err := run(433, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isneginf: Where elements are -infinity.
 func (x *Tensor) Isneginf() (*Tensor, error) {
-	r, err := run(426, x)
+	r, err := run(434, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isreal: Where elements have no imaginary part: everywhere.
 func (x *Tensor) Isreal() (*Tensor, error) {
-	r, err := run(427, x)
+	r, err := run(435, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Lerp: input + weight * (end - input).
 func (x *Tensor) Lerp(end *Tensor, weight any) (*Tensor, error) {
-	r, err := run(428, x, end, weight)
+	r, err := run(436, x, end, weight)
 	return hold[Tensor](r, 0), err
 }
 
 // Lerp_: In-place version of `lerp`.
 func (x *Tensor) Lerp_(end *Tensor, weight any) (*Tensor, error) {
-	_, err := run(429, x, end, weight)
+	_, err := run(437, x, end, weight)
 	return x, err
 }
 
@@ -4995,7 +5285,7 @@ type AddcmulOptions struct {
 // Addcmul: input + value * tensor1 * tensor2.
 func (x *Tensor) Addcmul(tensor1 *Tensor, tensor2 *Tensor, options ...AddcmulOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(430, x, tensor1, tensor2, o.Value)
+	r, err := run(438, x, tensor1, tensor2, o.Value)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5008,7 +5298,7 @@ type Addcmul_Options struct {
 // Addcmul_: In-place version of `addcmul`.
 func (x *Tensor) Addcmul_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcmul_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(431, x, tensor1, tensor2, o.Value)
+	_, err := run(439, x, tensor1, tensor2, o.Value)
 	return x, err
 }
 
@@ -5021,7 +5311,7 @@ type AddcdivOptions struct {
 // Addcdiv: input + value * tensor1 / tensor2.
 func (x *Tensor) Addcdiv(tensor1 *Tensor, tensor2 *Tensor, options ...AddcdivOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(432, x, tensor1, tensor2, o.Value)
+	r, err := run(440, x, tensor1, tensor2, o.Value)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5034,8 +5324,81 @@ type Addcdiv_Options struct {
 // Addcdiv_: In-place version of `addcdiv`.
 func (x *Tensor) Addcdiv_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcdiv_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(433, x, tensor1, tensor2, o.Value)
+	_, err := run(441, x, tensor1, tensor2, o.Value)
 	return x, err
+}
+
+// MaxPool2dOptions are the optional arguments.
+type MaxPool2dOptions struct {
+	// Distance of two windows; absent means kernel_size.
+	Stride []int
+
+	// Padding that never wins: at most half of the window.
+	Padding []int
+
+	// Distance of two elements of a window.
+	Dilation []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+}
+
+// MaxPool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
+// (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(442, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	return hold[Tensor](r, 0), err
+}
+
+// MaxPool2dWithIndicesOptions are the optional arguments.
+type MaxPool2dWithIndicesOptions struct {
+	// Distance of two windows; absent means kernel_size.
+	Stride []int
+
+	// Padding that never wins: at most half of the window.
+	Padding []int
+
+	// Distance of two elements of a window.
+	Dilation []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+}
+
+// MaxPool2dWithIndices: Maximum of each window, and where it is: -1 of a window that holds padding
+// alone, as dilated ones may. The maxima, and their positions in the flattened height x width
+// (int64).
+func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(443, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// AvgPool2dOptions are the optional arguments.
+type AvgPool2dOptions struct {
+	// Distance of two windows; absent means kernel_size.
+	Stride []int
+
+	// Zeros around the input: at most half of the window.
+	Padding []int
+
+	// Whether windows may hang over the end.
+	CeilMode bool
+
+	// Whether padding counts in the divisor.
+	CountIncludePad *bool
+
+	// The divisor to use instead of the window's size.
+	DivisorOverride *int
+}
+
+// AvgPool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride +
+// 1, rounded down, or up in ceil_mode.
+func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(444, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
+	return hold[Tensor](r, 0), err
 }
 
 // RandOptions are the optional arguments.
@@ -5056,7 +5419,7 @@ type RandOptions struct {
 // Rand: Uniform numbers in [0, 1).
 func Rand(size []int, options ...RandOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(434, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(445, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5078,7 +5441,7 @@ type RandnOptions struct {
 // Randn: Normal numbers with mean 0 and variance 1.
 func Randn(size []int, options ...RandnOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(435, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(446, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5100,7 +5463,7 @@ type RandintOptions struct {
 // Randint: Uniform integers in [low, high).
 func Randint(low int, high int, size []int, options ...RandintOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(436, low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(447, low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5122,7 +5485,7 @@ type RandpermOptions struct {
 // Randperm: The integers from 0 to n - 1 in random order.
 func Randperm(n int, options ...RandpermOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(437, n, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(448, n, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5147,7 +5510,7 @@ type RandLikeOptions struct {
 // RandLike: Uniform numbers in [0, 1), in the input's shape.
 func RandLike(input *Tensor, options ...RandLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(438, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(449, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5172,7 +5535,7 @@ type RandnLikeOptions struct {
 // RandnLike: Normal numbers, in the input's shape.
 func RandnLike(input *Tensor, options ...RandnLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(439, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(450, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5197,7 +5560,7 @@ type RandintLikeOptions struct {
 // RandintLike: Uniform integers in [low, high), in the input's shape.
 func RandintLike(input *Tensor, low int, high int, options ...RandintLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(440, input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(451, input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5210,7 +5573,7 @@ type BernoulliOptions struct {
 // Bernoulli: 1 with the probability that the input says, else 0.
 func (x *Tensor) Bernoulli(options ...BernoulliOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(441, x, o.Generator)
+	r, err := run(452, x, o.Generator)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5229,7 +5592,7 @@ type Uniform_Options struct {
 // Uniform_: Fills the tensor with uniform numbers in [low, high).
 func (x *Tensor) Uniform_(options ...Uniform_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(442, x, o.Low, o.High, o.Generator)
+	_, err := run(453, x, o.Low, o.High, o.Generator)
 	return x, err
 }
 
@@ -5248,7 +5611,7 @@ type Normal_Options struct {
 // Normal_: Fills the tensor with normal numbers.
 func (x *Tensor) Normal_(options ...Normal_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(443, x, o.Mean, o.Std, o.Generator)
+	_, err := run(454, x, o.Mean, o.Std, o.Generator)
 	return x, err
 }
 
@@ -5264,7 +5627,7 @@ type Bernoulli_Options struct {
 // Bernoulli_: Fills the tensor with 1 with probability p, else 0.
 func (x *Tensor) Bernoulli_(options ...Bernoulli_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(444, x, o.P, o.Generator)
+	_, err := run(455, x, o.P, o.Generator)
 	return x, err
 }
 
@@ -5277,14 +5640,14 @@ type Random_Options struct {
 // Random_: Fills the tensor with uniform integers in [low, high).
 func (x *Tensor) Random_(low int, high int, options ...Random_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(445, x, low, high, o.Generator)
+	_, err := run(456, x, low, high, o.Generator)
 	return x, err
 }
 
 // ManualSeed: Seeds the default generators of all devices: the process's, or the context's own
 // after set_own_generators.
 func ManualSeed(seed int) error {
-	_, err := run(446, seed)
+	_, err := run(457, seed)
 	return err
 }
 
@@ -5298,7 +5661,7 @@ type DefaultGeneratorOptions struct {
 // the context's own after set_own_generators.
 func DefaultGenerator(options ...DefaultGeneratorOptions) (*Generator, error) {
 	o := last(options)
-	r, err := run(447, o.Device)
+	r, err := run(458, o.Device)
 	return hold[Generator](r, 0), err
 }
 
@@ -5307,13 +5670,13 @@ func DefaultGenerator(options ...DefaultGeneratorOptions) (*Generator, error) {
 // Without, all threads draw from the process's: what one of them gets depends on how many the
 // others took.
 func SetOwnGenerators(mode bool) error {
-	_, err := run(448, mode)
+	_, err := run(459, mode)
 	return err
 }
 
 // HasOwnGenerators: Whether this context has default generators of its own.
 func HasOwnGenerators() (bool, error) {
-	r, err := run(449)
+	r, err := run(460)
 	return as[bool](r, 0), err
 }
 
@@ -5326,38 +5689,38 @@ type GeneratorNewOptions struct {
 // GeneratorNew: A new generator, seeded with a fixed number.
 func GeneratorNew(options ...GeneratorNewOptions) (*Generator, error) {
 	o := last(options)
-	r, err := run(450, o.Device)
+	r, err := run(461, o.Device)
 	return hold[Generator](r, 0), err
 }
 
 // Device: The device that the generator's numbers are drawn on.
 func (x *Generator) Device() (Device, error) {
-	r, err := run(451, x)
+	r, err := run(462, x)
 	return as[Device](r, 0), err
 }
 
 // ManualSeed: Starts the generator's sequence for a seed.
 func (x *Generator) ManualSeed(seed int) error {
-	_, err := run(452, x, seed)
+	_, err := run(463, x, seed)
 	return err
 }
 
 // InitialSeed: The seed that was set last.
 func (x *Generator) InitialSeed() (int, error) {
-	r, err := run(453, x)
+	r, err := run(464, x)
 	return as[int](r, 0), err
 }
 
 // GetState: What set_state needs to draw the same numbers again. An int64 tensor [2]: seed and
 // offset.
 func (x *Generator) GetState() (*Tensor, error) {
-	r, err := run(454, x)
+	r, err := run(465, x)
 	return hold[Tensor](r, 0), err
 }
 
 // SetState: Continues where get_state was called.
 func (x *Generator) SetState(state *Tensor) error {
-	_, err := run(455, x, state)
+	_, err := run(466, x, state)
 	return err
 }
 
@@ -5376,7 +5739,7 @@ type SumOptions struct {
 // Sum: Sum of elements.
 func (x *Tensor) Sum(options ...SumOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(456, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(467, x, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5395,7 +5758,7 @@ type MeanOptions struct {
 // Mean: Mean of elements.
 func (x *Tensor) Mean(options ...MeanOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(457, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(468, x, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5414,13 +5777,13 @@ type ProdOptions struct {
 // Prod: Product of elements.
 func (x *Tensor) Prod(options ...ProdOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(458, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(469, x, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
 // Max: Largest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Max() (*Tensor, error) {
-	r, err := run(459, x)
+	r, err := run(470, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5434,13 +5797,13 @@ type MaxDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MaxDim(dim int, options ...MaxDimOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(460, x, dim, o.Keepdim)
+	r, err := run(471, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
 // Min: Smallest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Min() (*Tensor, error) {
-	r, err := run(461, x)
+	r, err := run(472, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5454,7 +5817,7 @@ type MinDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MinDim(dim int, options ...MinDimOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(462, x, dim, o.Keepdim)
+	r, err := run(473, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
@@ -5470,7 +5833,7 @@ type AmaxOptions struct {
 // Amax: Largest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amax(options ...AmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(463, x, o.Dim, o.Keepdim)
+	r, err := run(474, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5486,7 +5849,7 @@ type AminOptions struct {
 // Amin: Smallest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amin(options ...AminOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(464, x, o.Dim, o.Keepdim)
+	r, err := run(475, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5502,7 +5865,7 @@ type ArgmaxOptions struct {
 // Argmax: Position of the first largest element (int64).
 func (x *Tensor) Argmax(options ...ArgmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(465, x, o.Dim, o.Keepdim)
+	r, err := run(476, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5518,7 +5881,7 @@ type ArgminOptions struct {
 // Argmin: Position of the first smallest element (int64).
 func (x *Tensor) Argmin(options ...ArgminOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(466, x, o.Dim, o.Keepdim)
+	r, err := run(477, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5538,7 +5901,7 @@ type VarOptions struct {
 // Var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 func (x *Tensor) Var(options ...VarOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(467, x, o.Dim, o.Correction, o.Keepdim)
+	r, err := run(478, x, o.Dim, o.Correction, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5558,7 +5921,7 @@ type StdOptions struct {
 // Std: Standard deviation: the square root of var.
 func (x *Tensor) Std(options ...StdOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(468, x, o.Dim, o.Correction, o.Keepdim)
+	r, err := run(479, x, o.Dim, o.Correction, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5581,7 +5944,7 @@ type NormOptions struct {
 // p = 0 the number of nonzero elements.
 func (x *Tensor) Norm(options ...NormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(469, x, o.P, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(480, x, o.P, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5597,7 +5960,7 @@ type AnyOptions struct {
 // Any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) Any(options ...AnyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(470, x, o.Dim, o.Keepdim)
+	r, err := run(481, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5613,7 +5976,7 @@ type AllOptions struct {
 // All: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) All(options ...AllOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(471, x, o.Dim, o.Keepdim)
+	r, err := run(482, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5626,7 +5989,7 @@ type LogsumexpOptions struct {
 // Logsumexp: log(sum(exp(input))), without overflow.
 func (x *Tensor) Logsumexp(dim []int, options ...LogsumexpOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(472, x, dim, o.Keepdim)
+	r, err := run(483, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5639,7 +6002,7 @@ type CumsumOptions struct {
 // Cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
 func (x *Tensor) Cumsum(dim int, options ...CumsumOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(473, x, dim, o.Dtype)
+	r, err := run(484, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5652,13 +6015,13 @@ type Cumsum_Options struct {
 // Cumsum_: In-place version of `cumsum`.
 func (x *Tensor) Cumsum_(dim int, options ...Cumsum_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(474, x, dim, o.Dtype)
+	_, err := run(485, x, dim, o.Dtype)
 	return x, err
 }
 
 // Equal: Whether both have the same shape and elements.
 func (x *Tensor) Equal(other *Tensor) (bool, error) {
-	r, err := run(475, x, other)
+	r, err := run(486, x, other)
 	return as[bool](r, 0), err
 }
 
@@ -5677,7 +6040,7 @@ type IscloseOptions struct {
 // Isclose: Where |input - other| <= atol + rtol * |other|.
 func (x *Tensor) Isclose(other *Tensor, options ...IscloseOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(476, x, other, o.Rtol, o.Atol, o.EqualNan)
+	r, err := run(487, x, other, o.Rtol, o.Atol, o.EqualNan)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5696,68 +6059,68 @@ type AllcloseOptions struct {
 // Allclose: Whether all elements are close.
 func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (bool, error) {
 	o := last(options)
-	r, err := run(477, x, other, o.Rtol, o.Atol, o.EqualNan)
+	r, err := run(488, x, other, o.Rtol, o.Atol, o.EqualNan)
 	return as[bool](r, 0), err
 }
 
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (*Tensor, error) {
-	r, err := run(478, input)
+	r, err := run(489, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (int, error) {
-	r, err := run(479, x)
+	r, err := run(490, x)
 	return as[int](r, 0), err
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (int, error) {
-	r, err := run(480, x, dim)
+	r, err := run(491, x, dim)
 	return as[int](r, 0), err
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() ([]int, error) {
-	r, err := run(481, x)
+	r, err := run(492, x)
 	return as[[]int](r, 0), err
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() ([]int, error) {
-	r, err := run(482, x)
+	r, err := run(493, x)
 	return as[[]int](r, 0), err
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (int, error) {
-	r, err := run(483, x)
+	r, err := run(494, x)
 	return as[int](r, 0), err
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (int, error) {
-	r, err := run(484, x)
+	r, err := run(495, x)
 	return as[int](r, 0), err
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (int, error) {
-	r, err := run(485, x)
+	r, err := run(496, x)
 	return as[int](r, 0), err
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (Dtype, error) {
-	r, err := run(486, x)
+	r, err := run(497, x)
 	return Dtype(as[int](r, 0)), err
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (Device, error) {
-	r, err := run(487, x)
+	r, err := run(498, x)
 	return as[Device](r, 0), err
 }
 
@@ -5770,57 +6133,57 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (bool, error) {
 	o := last(options)
-	r, err := run(488, x, o.MemoryFormat)
+	r, err := run(499, x, o.MemoryFormat)
 	return as[bool](r, 0), err
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
 func (x *Tensor) DataPtr() (uintptr, error) {
-	r, err := run(489, x)
+	r, err := run(500, x)
 	return as[uintptr](r, 0), err
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (bool, error) {
-	r, err := run(490, x, other)
+	r, err := run(501, x, other)
 	return as[bool](r, 0), err
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (bool, error) {
-	r, err := run(491, x, other)
+	r, err := run(502, x, other)
 	return as[bool](r, 0), err
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (*Tensor, error) {
-	r, err := run(492, x)
+	r, err := run(503, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (int, error) {
-	r, err := run(493, x)
+	r, err := run(504, x)
 	return as[int](r, 0), err
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (any, error) {
-	r, err := run(494, x)
+	r, err := run(505, x)
 	return as[any](r, 0), err
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (string, error) {
-	r, err := run(495, x)
+	r, err := run(506, x)
 	return as[string](r, 0), err
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (bool, error) {
-	r, err := run(496, x)
+	r, err := run(507, x)
 	return as[bool](r, 0), err
 }
 
@@ -5833,19 +6196,19 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(497, x, o.RequiresGrad)
+	_, err := run(508, x, o.RequiresGrad)
 	return x, err
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (bool, error) {
-	r, err := run(498, x)
+	r, err := run(509, x)
 	return as[bool](r, 0), err
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (*Tensor, error) {
-	r, err := run(499, x)
+	r, err := run(510, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5858,131 +6221,131 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	_, err := run(500, x, o.Grad)
+	_, err := run(511, x, o.Grad)
 	return err
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	_, err := run(501, x)
+	_, err := run(512, x)
 	return err
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (string, error) {
-	r, err := run(502, x)
+	r, err := run(513, x)
 	return as[string](r, 0), err
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (*Tensor, error) {
-	r, err := run(503, x)
+	r, err := run(514, x)
 	return hold[Tensor](r, 0), err
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	_, err := run(504, x, data)
+	_, err := run(515, x, data)
 	return err
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (string, error) {
-	r, err := run(505)
+	r, err := run(516)
 	return as[string](r, 0), err
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (int, error) {
-	r, err := run(506, x)
+	r, err := run(517, x)
 	return as[int](r, 0), err
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (*TensorList, error) {
-	r, err := run(507, tensors)
+	r, err := run(518, tensors)
 	return hold[TensorList](r, 0), err
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (int, error) {
-	r, err := run(508, x)
+	r, err := run(519, x)
 	return as[int](r, 0), err
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (*Tensor, error) {
-	r, err := run(509, x, index)
+	r, err := run(520, x, index)
 	return hold[Tensor](r, 0), err
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (bool, error) {
-	r, err := run(510)
+	r, err := run(521)
 	return as[bool](r, 0), err
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	_, err := run(511, mode)
+	_, err := run(522, mode)
 	return err
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (bool, error) {
-	r, err := run(512)
+	r, err := run(523)
 	return as[bool](r, 0), err
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	_, err := run(513, mode)
+	_, err := run(524, mode)
 	return err
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (Dtype, error) {
-	r, err := run(514)
+	r, err := run(525)
 	return Dtype(as[int](r, 0)), err
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	_, err := run(515, d)
+	_, err := run(526, d)
 	return err
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (Device, error) {
-	r, err := run(516)
+	r, err := run(527)
 	return as[Device](r, 0), err
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	_, err := run(517, device)
+	_, err := run(528, device)
 	return err
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (bool, error) {
-	r, err := run(518, device)
+	r, err := run(529, device)
 	return as[bool](r, 0), err
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (int, error) {
-	r, err := run(519)
+	r, err := run(530)
 	return as[int](r, 0), err
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	_, err := run(520, n)
+	_, err := run(531, n)
 	return err
 }
 
@@ -5996,26 +6359,26 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (int, int, int, error) {
 	o := last(options)
-	r, err := run(521, o.Device)
+	r, err := run(532, o.Device)
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), err
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	_, err := run(522, log)
+	_, err := run(533, log)
 	return err
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	_, err := run(523, hook)
+	_, err := run(534, hook)
 	return err
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	_, err := run(524)
+	_, err := run(535)
 	return err
 }
 
@@ -6028,7 +6391,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	_, err := run(525, o.Device)
+	_, err := run(536, o.Device)
 	return err
 }
 
@@ -6042,44 +6405,44 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	_, err := run(526, o.Device)
+	_, err := run(537, o.Device)
 	return err
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (*Tensor, error) {
-	r, err := run(527, x, size)
+	r, err := run(538, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (*Tensor, error) {
-	r, err := run(528, x)
+	r, err := run(539, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	_, err := run(529, x)
+	_, err := run(540, x)
 	return x, err
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (*Tensor, error) {
-	r, err := run(530, x, other)
+	r, err := run(541, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (*Tensor, error) {
-	r, err := run(531, x, shape)
+	r, err := run(542, x, shape)
 	return hold[Tensor](r, 0), err
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (*Tensor, error) {
-	r, err := run(532, x, other)
+	r, err := run(543, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6095,37 +6458,37 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(533, x, o.StartDim, o.EndDim)
+	r, err := run(544, x, o.StartDim, o.EndDim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (*Tensor, error) {
-	r, err := run(534, x, dim, sizes)
+	r, err := run(545, x, dim, sizes)
 	return hold[Tensor](r, 0), err
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (*Tensor, error) {
-	r, err := run(535, x, dim0, dim1)
+	r, err := run(546, x, dim0, dim1)
 	return hold[Tensor](r, 0), err
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (*Tensor, error) {
-	r, err := run(536, x, dims)
+	r, err := run(547, x, dims)
 	return hold[Tensor](r, 0), err
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (*Tensor, error) {
-	r, err := run(537, x, source, destination)
+	r, err := run(548, x, source, destination)
 	return hold[Tensor](r, 0), err
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (*Tensor, error) {
-	r, err := run(538, x)
+	r, err := run(549, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6138,43 +6501,43 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(539, x, o.Dim)
+	r, err := run(550, x, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (*Tensor, error) {
-	r, err := run(540, x, dim)
+	r, err := run(551, x, dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (*Tensor, error) {
-	r, err := run(541, x, size)
+	r, err := run(552, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (*Tensor, error) {
-	r, err := run(542, x, other)
+	r, err := run(553, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (*Tensor, error) {
-	r, err := run(543, x, size)
+	r, err := run(554, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (*Tensor, error) {
-	r, err := run(544, x, dim, index)
+	r, err := run(555, x, dim, index)
 	return hold[Tensor](r, 0), err
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (*Tensor, error) {
-	r, err := run(545, x, dim, start, length)
+	r, err := run(556, x, dim, start, length)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6196,7 +6559,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(546, x, o.Dim, o.Start, o.End, o.Step)
+	r, err := run(557, x, o.Dim, o.Start, o.End, o.Step)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6209,7 +6572,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(547, x, size, stride, o.StorageOffset)
+	r, err := run(558, x, size, stride, o.StorageOffset)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6228,7 +6591,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(548, x, o.Offset, o.Dim1, o.Dim2)
+	r, err := run(559, x, o.Offset, o.Dim1, o.Dim2)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6241,7 +6604,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(549, x, chunks, o.Dim)
+	r, err := run(560, x, chunks, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6254,7 +6617,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(550, x, splitSize, o.Dim)
+	r, err := run(561, x, splitSize, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6267,7 +6630,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(551, x, splitSizes, o.Dim)
+	r, err := run(562, x, splitSizes, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6280,7 +6643,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(552, x, o.Dim)
+	r, err := run(563, x, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6293,7 +6656,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(553, tensors, o.Dim)
+	r, err := run(564, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6306,151 +6669,172 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(554, tensors, o.Dim)
+	r, err := run(565, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (*Tensor, error) {
-	r, err := run(555, x, repeats)
+	r, err := run(566, x, repeats)
 	return hold[Tensor](r, 0), err
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (*Tensor, error) {
-	r, err := run(556, x, dims)
+	r, err := run(567, x, dims)
+	return hold[Tensor](r, 0), err
+}
+
+// InterpolateOptions are the optional arguments.
+type InterpolateOptions struct {
+	// The new spatial sizes; one number stands for all of them.
+	Size []int
+
+	// Factors of the spatial sizes instead, which become size * factor, rounded down; one number
+	// stands for all of them.
+	ScaleFactor []float64
+
+	// Which element of the input stands for one of the output.
+	Mode Interpolation
+}
+
+// Interpolate: Resizes images by repeating or leaving out elements. Channels-last in gives
+// channels-last out.
+func Interpolate(input *Tensor, options ...InterpolateOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(568, input, o.Size, o.ScaleFactor, o.Mode)
 	return hold[Tensor](r, 0), err
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (*Tensor, error) {
-	r, err := run(557, x)
+	r, err := run(569, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	_, err := run(558, x)
+	_, err := run(570, x)
 	return x, err
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (*Tensor, error) {
-	r, err := run(559, x)
+	r, err := run(571, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	_, err := run(560, x)
+	_, err := run(572, x)
 	return x, err
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (*Tensor, error) {
-	r, err := run(561, x)
+	r, err := run(573, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	_, err := run(562, x)
+	_, err := run(574, x)
 	return x, err
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (*Tensor, error) {
-	r, err := run(563, x)
+	r, err := run(575, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	_, err := run(564, x)
+	_, err := run(576, x)
 	return x, err
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (*Tensor, error) {
-	r, err := run(565, x)
+	r, err := run(577, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	_, err := run(566, x)
+	_, err := run(578, x)
 	return x, err
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (*Tensor, error) {
-	r, err := run(567, x)
+	r, err := run(579, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	_, err := run(568, x)
+	_, err := run(580, x)
 	return x, err
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (*Tensor, error) {
-	r, err := run(569, x)
+	r, err := run(581, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	_, err := run(570, x)
+	_, err := run(582, x)
 	return x, err
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (*Tensor, error) {
-	r, err := run(571, x, other)
+	r, err := run(583, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	_, err := run(572, x, other)
+	_, err := run(584, x, other)
 	return x, err
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (*Tensor, error) {
-	r, err := run(573, x)
+	r, err := run(585, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	_, err := run(574, x)
+	_, err := run(586, x)
 	return x, err
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (*Tensor, error) {
-	r, err := run(575, x)
+	r, err := run(587, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	_, err := run(576, x)
+	_, err := run(588, x)
 	return x, err
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (*Tensor, error) {
-	r, err := run(577, x)
+	r, err := run(589, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	_, err := run(578, x)
+	_, err := run(590, x)
 	return x, err
 }
 
@@ -6463,7 +6847,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(579, x, other, o.Alpha)
+	r, err := run(591, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6476,19 +6860,19 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(580, x, other, o.Alpha)
+	_, err := run(592, x, other, o.Alpha)
 	return x, err
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (*Tensor, error) {
-	r, err := run(581, x, other)
+	r, err := run(593, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	_, err := run(582, x, other)
+	_, err := run(594, x, other)
 	return x, err
 }
 
@@ -6501,7 +6885,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(583, x, other, o.RoundingMode)
+	r, err := run(595, x, other, o.RoundingMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6514,7 +6898,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(584, x, other, o.RoundingMode)
+	_, err := run(596, x, other, o.RoundingMode)
 	return x, err
 }
 
@@ -6530,7 +6914,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(585, x, o.Min, o.Max)
+	r, err := run(597, x, o.Min, o.Max)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6546,66 +6930,66 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(586, x, o.Min, o.Max)
+	_, err := run(598, x, o.Min, o.Max)
 	return x, err
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (*Tensor, error) {
-	r, err := run(587, x, other)
+	r, err := run(599, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	_, err := run(588, x, other)
+	_, err := run(600, x, other)
 	return x, err
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (*Tensor, error) {
-	r, err := run(589, x, other)
+	r, err := run(601, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	_, err := run(590, x, other)
+	_, err := run(602, x, other)
 	return x, err
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (*Tensor, error) {
-	r, err := run(591, x, other)
+	r, err := run(603, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	_, err := run(592, x, other)
+	_, err := run(604, x, other)
 	return x, err
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (*Tensor, error) {
-	r, err := run(593, x, other)
+	r, err := run(605, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	_, err := run(594, x, other)
+	_, err := run(606, x, other)
 	return x, err
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (*Tensor, error) {
-	r, err := run(595, x, other)
+	r, err := run(607, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	_, err := run(596, x, other)
+	_, err := run(608, x, other)
 	return x, err
 }

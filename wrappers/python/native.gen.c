@@ -116,6 +116,25 @@ static int64_t py_nn_linear(int64_t in_features, int64_t out_features, int32_t b
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_conv1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, int32_t bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_conv1d_options options_options = DT_NN_CONV1D_OPTIONS_INIT;
+  options_options.stride = stride;
+  options_options.stride_n = stride_n;
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.groups = groups;
+  options_options.bias = bias;
+  options_options.padding_mode = padding_mode;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_conv1d(in_channels, out_channels, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, int32_t bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_conv2d_options options_options = DT_NN_CONV2D_OPTIONS_INIT;
   options_options.stride = stride;
@@ -132,6 +151,88 @@ static int64_t py_nn_conv2d(int64_t in_channels, int64_t out_channels, const int
   options_options.dtype = dtype;
   dt_module *out = NULL;
   (void)!dt_nn_conv2d(in_channels, out_channels, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_conv3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups, int32_t bias, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_conv3d_options options_options = DT_NN_CONV3D_OPTIONS_INIT;
+  options_options.stride = stride;
+  options_options.stride_n = stride_n;
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.groups = groups;
+  options_options.bias = bias;
+  options_options.padding_mode = padding_mode;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_conv3d(in_channels, out_channels, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_conv_transpose1d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, int32_t bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_conv_transpose1d_options options_options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT;
+  options_options.stride = stride;
+  options_options.stride_n = stride_n;
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.output_padding = output_padding;
+  options_options.output_padding_n = output_padding_n;
+  options_options.groups = groups;
+  options_options.bias = bias;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.padding_mode = padding_mode;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_conv_transpose1d(in_channels, out_channels, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, int32_t bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_conv_transpose2d_options options_options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+  options_options.stride = stride;
+  options_options.stride_n = stride_n;
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.output_padding = output_padding;
+  options_options.output_padding_n = output_padding_n;
+  options_options.groups = groups;
+  options_options.bias = bias;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.padding_mode = padding_mode;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_conv_transpose2d(in_channels, out_channels, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, int32_t bias, const int64_t *dilation, int64_t dilation_n, const char *padding_mode, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_conv_transpose3d_options options_options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT;
+  options_options.stride = stride;
+  options_options.stride_n = stride_n;
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.output_padding = output_padding;
+  options_options.output_padding_n = output_padding_n;
+  options_options.groups = groups;
+  options_options.bias = bias;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.padding_mode = padding_mode;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_conv_transpose3d(in_channels, out_channels, kernel_size, kernel_size_n, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -707,6 +808,60 @@ static int32_t py_hook_remove(int64_t self) {
 static int64_t py_custom_function(const char *name, const int64_t *inputs, int64_t inputs_n, const int64_t *outputs, int64_t outputs_n, const int64_t *saved, int64_t saved_n, int64_t backward, const int64_t *dirty, int64_t dirty_n) {
   dt_tensor_list *out = NULL;
   (void)!dt_custom_function(name, (dt_tensor *const *)inputs, inputs_n, (dt_tensor *const *)outputs, outputs_n, (dt_tensor *const *)saved, saved_n, on_custom_backward, (void *)(intptr_t)backward, on_drop, (dt_tensor *const *)dirty, dirty_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv1d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv1d_padding(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv1d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv_transpose1d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv_transpose1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv2d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv2d_padding(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv2d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv_transpose2d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv_transpose2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv3d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv3d_padding(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv3d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_conv_transpose3d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_padding, int64_t output_padding_n, int64_t groups, const int64_t *dilation, int64_t dilation_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_conv_transpose3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, output_padding, output_padding_n, groups, dilation, dilation_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1489,45 +1644,6 @@ static int64_t py_linear(int64_t input, int64_t weight, int64_t bias) {
 static int64_t py_linear_activation(int64_t input, int64_t weight, int64_t bias, int32_t activation) {
   dt_tensor *out = NULL;
   (void)!dt_linear_activation((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, activation, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_conv2d(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
-  dt_tensor *out = NULL;
-  (void)!dt_conv2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, padding_n, dilation, dilation_n, groups, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_conv2d_padding(int64_t input, int64_t weight, int64_t bias, const int64_t *stride, int64_t stride_n, const char *padding, const int64_t *dilation, int64_t dilation_n, int64_t groups) {
-  dt_tensor *out = NULL;
-  (void)!dt_conv2d_padding((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, stride, stride_n, padding, dilation, dilation_n, groups, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
-  dt_tensor *out = NULL;
-  (void)!dt_interpolate((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
-  dt_tensor *out = NULL;
-  (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
-  dt_tensor *values = 0;
-  dt_tensor *indices = 0;
-  const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
-  out[0] = (int64_t)(intptr_t)values;
-  out[1] = (int64_t)(intptr_t)indices;
-  return status;
-}
-
-static int64_t py_avg_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
-  dt_tensor *out = NULL;
-  (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2712,6 +2828,27 @@ static int32_t py_addcdiv_(int64_t input, int64_t tensor1, int64_t tensor2, int3
   return dt_addcdiv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
+static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_avg_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+  dt_tensor *out = NULL;
+  (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_rand(const int64_t *size, int64_t size_n, int64_t generator, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_rand(size, size_n, (dt_generator *)(intptr_t)generator, dtype, device_type, device_index, requires_grad, &out);
@@ -3404,6 +3541,12 @@ static int64_t py_repeat(int64_t input, const int64_t *repeats, int64_t repeats_
 static int64_t py_flip(int64_t input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_flip((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_interpolate((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -200,6 +200,46 @@ static const dtt_cell cells_11[] = {
 };
 static const dtt_function function_nn_linear = {"Linear", call_nn_linear, items_9, items_10, cells_11, 5, 1, 6, 0, 0, NULL};
 
+static dt_status call_nn_conv1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_conv1d_options o_options = DT_NN_CONV1D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[4].p;
+  o_options.stride_n = (int64_t)a[5].i;
+  o_options.padding = (const int64_t *)a[6].p;
+  o_options.padding_n = (int64_t)a[7].i;
+  o_options.dilation = (const int64_t *)a[8].p;
+  o_options.dilation_n = (int64_t)a[9].i;
+  o_options.groups = (int64_t)a[10].i;
+  o_options.bias = (int32_t)a[11].i;
+  o_options.padding_mode = (const char *)a[12].p;
+  o_options.device_type = (dt_device_type)a[13].i;
+  o_options.device_index = (int64_t)a[14].i;
+  o_options.dtype = (dt_dtype)a[15].i;
+  dt_status status;
+  status = dt_nn_conv1d(
+    (int64_t)a[0].i, (int64_t)a[1].i, (const int64_t *)a[2].p, (int64_t)a[3].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_12[] = {
+  {"in_channels", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"out_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 4, 1, 0, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
+  {"dilation", NULL, DTT_I64, 8, 1, 0, 0, 0, 1},
+  {"groups", NULL, DTT_I64, 10, 0, 0, 0, 0, 0},
+  {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
+  {"padding_mode", NULL, DTT_STR, 12, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_13[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {1}, {.p = (void *)"zeros"}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_conv1d = {"Conv1d", call_nn_conv1d, items_12, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
+
 static dt_status call_nn_conv2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
   dt_nn_conv2d_options o_options = DT_NN_CONV2D_OPTIONS_INIT;
@@ -222,7 +262,7 @@ static dt_status call_nn_conv2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_12[] = {
+static const dtt_item items_14[] = {
   {"in_channels", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"out_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -235,10 +275,167 @@ static const dtt_item items_12[] = {
   {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_13[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {1}, {.p = (void *)"zeros"}, {0}, {0}, {0},
+static const dtt_function function_nn_conv2d = {"Conv2d", call_nn_conv2d, items_14, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
+
+static dt_status call_nn_conv3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_conv3d_options o_options = DT_NN_CONV3D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[4].p;
+  o_options.stride_n = (int64_t)a[5].i;
+  o_options.padding = (const int64_t *)a[6].p;
+  o_options.padding_n = (int64_t)a[7].i;
+  o_options.dilation = (const int64_t *)a[8].p;
+  o_options.dilation_n = (int64_t)a[9].i;
+  o_options.groups = (int64_t)a[10].i;
+  o_options.bias = (int32_t)a[11].i;
+  o_options.padding_mode = (const char *)a[12].p;
+  o_options.device_type = (dt_device_type)a[13].i;
+  o_options.device_index = (int64_t)a[14].i;
+  o_options.dtype = (dt_dtype)a[15].i;
+  dt_status status;
+  status = dt_nn_conv3d(
+    (int64_t)a[0].i, (int64_t)a[1].i, (const int64_t *)a[2].p, (int64_t)a[3].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_15[] = {
+  {"in_channels", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"out_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 4, 1, 0, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
+  {"dilation", NULL, DTT_I64, 8, 1, 0, 0, 0, 3},
+  {"groups", NULL, DTT_I64, 10, 0, 0, 0, 0, 0},
+  {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
+  {"padding_mode", NULL, DTT_STR, 12, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 13, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 15, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nn_conv2d = {"Conv2d", call_nn_conv2d, items_12, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
+static const dtt_function function_nn_conv3d = {"Conv3d", call_nn_conv3d, items_15, items_10, cells_13, 11, 1, 16, 0, 0, NULL};
+
+static dt_status call_nn_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_conv_transpose1d_options o_options = DT_NN_CONV_TRANSPOSE1D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[4].p;
+  o_options.stride_n = (int64_t)a[5].i;
+  o_options.padding = (const int64_t *)a[6].p;
+  o_options.padding_n = (int64_t)a[7].i;
+  o_options.output_padding = (const int64_t *)a[8].p;
+  o_options.output_padding_n = (int64_t)a[9].i;
+  o_options.groups = (int64_t)a[10].i;
+  o_options.bias = (int32_t)a[11].i;
+  o_options.dilation = (const int64_t *)a[12].p;
+  o_options.dilation_n = (int64_t)a[13].i;
+  o_options.padding_mode = (const char *)a[14].p;
+  o_options.device_type = (dt_device_type)a[15].i;
+  o_options.device_index = (int64_t)a[16].i;
+  o_options.dtype = (dt_dtype)a[17].i;
+  dt_status status;
+  status = dt_nn_conv_transpose1d(
+    (int64_t)a[0].i, (int64_t)a[1].i, (const int64_t *)a[2].p, (int64_t)a[3].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_16[] = {
+  {"in_channels", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"out_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 4, 1, 0, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
+  {"output_padding", NULL, DTT_I64, 8, 1, 0, 0, 0, 1},
+  {"groups", NULL, DTT_I64, 10, 0, 0, 0, 0, 0},
+  {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 1},
+  {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_17[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {1}, {0}, {0}, {.p = (void *)"zeros"}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_conv_transpose1d = {"ConvTranspose1d", call_nn_conv_transpose1d, items_16, items_10, cells_17, 12, 1, 18, 0, 0, NULL};
+
+static dt_status call_nn_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_conv_transpose2d_options o_options = DT_NN_CONV_TRANSPOSE2D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[4].p;
+  o_options.stride_n = (int64_t)a[5].i;
+  o_options.padding = (const int64_t *)a[6].p;
+  o_options.padding_n = (int64_t)a[7].i;
+  o_options.output_padding = (const int64_t *)a[8].p;
+  o_options.output_padding_n = (int64_t)a[9].i;
+  o_options.groups = (int64_t)a[10].i;
+  o_options.bias = (int32_t)a[11].i;
+  o_options.dilation = (const int64_t *)a[12].p;
+  o_options.dilation_n = (int64_t)a[13].i;
+  o_options.padding_mode = (const char *)a[14].p;
+  o_options.device_type = (dt_device_type)a[15].i;
+  o_options.device_index = (int64_t)a[16].i;
+  o_options.dtype = (dt_dtype)a[17].i;
+  dt_status status;
+  status = dt_nn_conv_transpose2d(
+    (int64_t)a[0].i, (int64_t)a[1].i, (const int64_t *)a[2].p, (int64_t)a[3].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_18[] = {
+  {"in_channels", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"out_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
+  {"stride", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
+  {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
+  {"output_padding", NULL, DTT_I64, 8, 1, 0, 0, 0, 2},
+  {"groups", NULL, DTT_I64, 10, 0, 0, 0, 0, 0},
+  {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 2},
+  {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_nn_conv_transpose2d = {"ConvTranspose2d", call_nn_conv_transpose2d, items_18, items_10, cells_17, 12, 1, 18, 0, 0, NULL};
+
+static dt_status call_nn_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_conv_transpose3d_options o_options = DT_NN_CONV_TRANSPOSE3D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[4].p;
+  o_options.stride_n = (int64_t)a[5].i;
+  o_options.padding = (const int64_t *)a[6].p;
+  o_options.padding_n = (int64_t)a[7].i;
+  o_options.output_padding = (const int64_t *)a[8].p;
+  o_options.output_padding_n = (int64_t)a[9].i;
+  o_options.groups = (int64_t)a[10].i;
+  o_options.bias = (int32_t)a[11].i;
+  o_options.dilation = (const int64_t *)a[12].p;
+  o_options.dilation_n = (int64_t)a[13].i;
+  o_options.padding_mode = (const char *)a[14].p;
+  o_options.device_type = (dt_device_type)a[15].i;
+  o_options.device_index = (int64_t)a[16].i;
+  o_options.dtype = (dt_dtype)a[17].i;
+  dt_status status;
+  status = dt_nn_conv_transpose3d(
+    (int64_t)a[0].i, (int64_t)a[1].i, (const int64_t *)a[2].p, (int64_t)a[3].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_19[] = {
+  {"in_channels", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"out_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 4, 1, 0, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
+  {"output_padding", NULL, DTT_I64, 8, 1, 0, 0, 0, 3},
+  {"groups", NULL, DTT_I64, 10, 0, 0, 0, 0, 0},
+  {"bias", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 12, 1, 0, 0, 0, 3},
+  {"padding_mode", NULL, DTT_STR, 14, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 15, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 17, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_nn_conv_transpose3d = {"ConvTranspose3d", call_nn_conv_transpose3d, items_19, items_10, cells_17, 12, 1, 18, 0, 0, NULL};
 
 static dt_status call_nn_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -256,17 +453,17 @@ static dt_status call_nn_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_14[] = {
+static const dtt_item items_20[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_15[] = {
+static const dtt_cell cells_21[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_max_pool2d = {"MaxPool2d", call_nn_max_pool2d, items_14, items_10, cells_15, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nn_max_pool2d = {"MaxPool2d", call_nn_max_pool2d, items_20, items_10, cells_21, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nn_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -285,7 +482,7 @@ static dt_status call_nn_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_16[] = {
+static const dtt_item items_22[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
@@ -293,10 +490,10 @@ static const dtt_item items_16[] = {
   {"count_include_pad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_17[] = {
+static const dtt_cell cells_23[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_nn_avg_pool2d = {"AvgPool2d", call_nn_avg_pool2d, items_16, items_10, cells_17, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_nn_avg_pool2d = {"AvgPool2d", call_nn_avg_pool2d, items_22, items_10, cells_23, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_nn_upsample(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -312,15 +509,15 @@ static dt_status call_nn_upsample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_18[] = {
+static const dtt_item items_24[] = {
   {"size", NULL, DTT_I64, 0, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 2, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_19[] = {
+static const dtt_cell cells_25[] = {
   {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_nn_upsample = {"Upsample", call_nn_upsample, items_18, items_10, cells_19, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_nn_upsample = {"Upsample", call_nn_upsample, items_24, items_10, cells_25, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_nn_batch_norm1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -341,7 +538,7 @@ static dt_status call_nn_batch_norm1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_20[] = {
+static const dtt_item items_26[] = {
   {"num_features", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
@@ -351,10 +548,10 @@ static const dtt_item items_20[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_21[] = {
+static const dtt_cell cells_27[] = {
   {0}, {.f = 1e-05}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.1}, {1}, {1}, {1}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_batch_norm1d = {"BatchNorm1d", call_nn_batch_norm1d, items_20, items_10, cells_21, 8, 1, 11, 0, 0, NULL};
+static const dtt_function function_nn_batch_norm1d = {"BatchNorm1d", call_nn_batch_norm1d, items_26, items_10, cells_27, 8, 1, 11, 0, 0, NULL};
 
 static dt_status call_nn_batch_norm2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -375,7 +572,7 @@ static dt_status call_nn_batch_norm2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_batch_norm2d = {"BatchNorm2d", call_nn_batch_norm2d, items_20, items_10, cells_21, 8, 1, 11, 0, 0, NULL};
+static const dtt_function function_nn_batch_norm2d = {"BatchNorm2d", call_nn_batch_norm2d, items_26, items_10, cells_27, 8, 1, 11, 0, 0, NULL};
 
 static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -392,7 +589,7 @@ static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_22[] = {
+static const dtt_item items_28[] = {
   {"normalized_shape", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
   {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"elementwise_affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
@@ -400,10 +597,10 @@ static const dtt_item items_22[] = {
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_23[] = {
+static const dtt_cell cells_29[] = {
   {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_22, items_10, cells_23, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_28, items_10, cells_29, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -416,14 +613,14 @@ static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_24[] = {
+static const dtt_item items_30[] = {
   {"p", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_25[] = {
+static const dtt_cell cells_31[] = {
   {.f = 0.5}, {0},
 };
-static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_24, items_10, cells_25, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_30, items_10, cells_31, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -444,7 +641,7 @@ static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_26[] = {
+static const dtt_item items_32[] = {
   {"num_embeddings", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"embedding_dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -455,10 +652,10 @@ static const dtt_item items_26[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_27[] = {
+static const dtt_cell cells_33[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_26, items_10, cells_27, 9, 1, 12, 0, 0, NULL};
+static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_32, items_10, cells_33, 9, 1, 12, 0, 0, NULL};
 
 static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -471,14 +668,14 @@ static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_28[] = {
+static const dtt_item items_34[] = {
   {"start_dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_29[] = {
+static const dtt_cell cells_35[] = {
   {1}, {-1},
 };
-static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_28, items_10, cells_29, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_34, items_10, cells_35, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_identity(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -501,13 +698,13 @@ static dt_status call_nn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_30[] = {
+static const dtt_item items_36[] = {
   {"inplace", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_31[] = {
+static const dtt_cell cells_37[] = {
   {0},
 };
-static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -520,14 +717,14 @@ static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_32[] = {
+static const dtt_item items_38[] = {
   {"negative_slope", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_33[] = {
+static const dtt_cell cells_39[] = {
   {.f = 0.01}, {0},
 };
-static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_32, items_10, cells_33, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_38, items_10, cells_39, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -540,14 +737,14 @@ static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_34[] = {
+static const dtt_item items_40[] = {
   {"alpha", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_35[] = {
+static const dtt_cell cells_41[] = {
   {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_34, items_10, cells_35, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_40, items_10, cells_41, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -560,14 +757,14 @@ static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_36[] = {
+static const dtt_item items_42[] = {
   {"beta", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_37[] = {
+static const dtt_cell cells_43[] = {
   {.f = 1.0}, {.f = 20.0},
 };
-static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_36, items_10, cells_37, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_42, items_10, cells_43, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -579,13 +776,13 @@ static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_38[] = {
+static const dtt_item items_44[] = {
   {"approximate", &enum_approximate, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_39[] = {
+static const dtt_cell cells_45[] = {
   {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_38, items_10, cells_39, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_44, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -597,7 +794,7 @@ static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_sigmoid(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -644,15 +841,15 @@ static dt_status call_nn_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_40[] = {
+static const dtt_item items_46[] = {
   {"min_val", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_41[] = {
+static const dtt_cell cells_47[] = {
   {.f = -1.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_hardtanh = {"Hardtanh", call_nn_hardtanh, items_40, items_10, cells_41, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_hardtanh = {"Hardtanh", call_nn_hardtanh, items_46, items_10, cells_47, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_re_lu6(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -664,7 +861,7 @@ static dt_status call_nn_re_lu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_re_lu6 = {"ReLU6", call_nn_re_lu6, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_re_lu6 = {"ReLU6", call_nn_re_lu6, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -676,7 +873,7 @@ static dt_status call_nn_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_hardsigmoid = {"Hardsigmoid", call_nn_hardsigmoid, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardsigmoid = {"Hardsigmoid", call_nn_hardsigmoid, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -688,7 +885,7 @@ static dt_status call_nn_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_hardswish = {"Hardswish", call_nn_hardswish, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardswish = {"Hardswish", call_nn_hardswish, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -700,13 +897,13 @@ static dt_status call_nn_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_42[] = {
+static const dtt_item items_48[] = {
   {"lambd", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_43[] = {
+static const dtt_cell cells_49[] = {
   {.f = 0.5},
 };
-static const dtt_function function_nn_hardshrink = {"Hardshrink", call_nn_hardshrink, items_42, items_10, cells_43, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardshrink = {"Hardshrink", call_nn_hardshrink, items_48, items_10, cells_49, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -718,7 +915,7 @@ static dt_status call_nn_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_softshrink = {"Softshrink", call_nn_softshrink, items_42, items_10, cells_43, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softshrink = {"Softshrink", call_nn_softshrink, items_48, items_10, cells_49, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -741,15 +938,15 @@ static dt_status call_nn_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_44[] = {
+static const dtt_item items_50[] = {
   {"threshold", NULL, DTT_F64, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_45[] = {
+static const dtt_cell cells_51[] = {
   {0}, {0}, {0},
 };
-static const dtt_function function_nn_threshold = {"Threshold", call_nn_threshold, items_44, items_10, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_threshold = {"Threshold", call_nn_threshold, items_50, items_10, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_softsign(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -772,7 +969,7 @@ static dt_status call_nn_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_selu = {"SELU", call_nn_selu, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_selu = {"SELU", call_nn_selu, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_celu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -785,7 +982,7 @@ static dt_status call_nn_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_celu = {"CELU", call_nn_celu, items_34, items_10, cells_35, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_celu = {"CELU", call_nn_celu, items_40, items_10, cells_41, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_mish(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -797,7 +994,7 @@ static dt_status call_nn_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_mish = {"Mish", call_nn_mish, items_30, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mish = {"Mish", call_nn_mish, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_glu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -809,13 +1006,13 @@ static dt_status call_nn_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_46[] = {
+static const dtt_item items_52[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_47[] = {
+static const dtt_cell cells_53[] = {
   {-1},
 };
-static const dtt_function function_nn_glu = {"GLU", call_nn_glu, items_46, items_10, cells_47, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_glu = {"GLU", call_nn_glu, items_52, items_10, cells_53, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -831,16 +1028,16 @@ static dt_status call_nn_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_48[] = {
+static const dtt_item items_54[] = {
   {"num_parameters", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"init", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_49[] = {
+static const dtt_cell cells_55[] = {
   {1}, {.f = 0.25}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_prelu = {"PReLU", call_nn_prelu, items_48, items_10, cells_49, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nn_prelu = {"PReLU", call_nn_prelu, items_54, items_10, cells_55, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nn_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -850,10 +1047,10 @@ static dt_status call_nn_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_50[] = {
+static const dtt_item items_56[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_softmin = {"Softmin", call_nn_softmin, items_50, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmin = {"Softmin", call_nn_softmin, items_56, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -863,7 +1060,7 @@ static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_50, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_56, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -873,7 +1070,7 @@ static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_50, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_56, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -885,13 +1082,13 @@ static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_51[] = {
+static const dtt_item items_57[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_52[] = {
+static const dtt_cell cells_58[] = {
   {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_51, items_10, cells_52, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_57, items_10, cells_58, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -903,7 +1100,7 @@ static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_51, items_10, cells_52, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_57, items_10, cells_58, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -917,15 +1114,15 @@ static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_53[] = {
+static const dtt_item items_59[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_54[] = {
+static const dtt_cell cells_60[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_53, items_10, cells_54, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_59, items_10, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -940,16 +1137,16 @@ static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_55[] = {
+static const dtt_item items_61[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_56[] = {
+static const dtt_cell cells_62[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_55, items_10, cells_56, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_61, items_10, cells_62, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -962,14 +1159,14 @@ static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_57[] = {
+static const dtt_item items_63[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_58[] = {
+static const dtt_cell cells_64[] = {
   {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_57, items_10, cells_58, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_63, items_10, cells_64, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -983,15 +1180,15 @@ static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_59[] = {
+static const dtt_item items_65[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_60[] = {
+static const dtt_cell cells_66[] = {
   {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_59, items_10, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_65, items_10, cells_66, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1008,7 +1205,7 @@ static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_61[] = {
+static const dtt_item items_67[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1017,13 +1214,13 @@ static const dtt_item items_61[] = {
   {"nesterov", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_62[] = {
+static const dtt_item items_68[] = {
   {"out", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_63[] = {
+static const dtt_cell cells_69[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_61, items_62, cells_63, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_67, items_68, cells_69, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1042,7 +1239,7 @@ static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_64[] = {
+static const dtt_item items_70[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1053,10 +1250,10 @@ static const dtt_item items_64[] = {
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"decoupled_weight_decay", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_65[] = {
+static const dtt_cell cells_71[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0}, {0},
 };
-static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_64, items_62, cells_65, 9, 1, 10, 0, 0, NULL};
+static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_70, items_68, cells_71, 9, 1, 10, 0, 0, NULL};
 
 static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1074,7 +1271,7 @@ static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_66[] = {
+static const dtt_item items_72[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1084,10 +1281,10 @@ static const dtt_item items_66[] = {
   {"amsgrad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_67[] = {
+static const dtt_cell cells_73[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.01}, {0}, {0},
 };
-static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_66, items_62, cells_67, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_72, items_68, cells_73, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_rmsprop(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1105,7 +1302,7 @@ static dt_status call_optim_rmsprop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_68[] = {
+static const dtt_item items_74[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1115,10 +1312,10 @@ static const dtt_item items_68[] = {
   {"centered", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_69[] = {
+static const dtt_cell cells_75[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.99}, {.f = 1e-08}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_rmsprop = {"RMSprop", call_optim_rmsprop, items_68, items_62, cells_69, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_rmsprop = {"RMSprop", call_optim_rmsprop, items_74, items_68, cells_75, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_adagrad(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1135,7 +1332,7 @@ static dt_status call_optim_adagrad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_70[] = {
+static const dtt_item items_76[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"lr_decay", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1144,10 +1341,10 @@ static const dtt_item items_70[] = {
   {"eps", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_71[] = {
+static const dtt_cell cells_77[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {.f = 1e-10}, {0},
 };
-static const dtt_function function_optim_adagrad = {"Adagrad", call_optim_adagrad, items_70, items_62, cells_71, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_adagrad = {"Adagrad", call_optim_adagrad, items_76, items_68, cells_77, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adadelta(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1163,7 +1360,7 @@ static dt_status call_optim_adadelta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_72[] = {
+static const dtt_item items_78[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"rho", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1171,10 +1368,10 @@ static const dtt_item items_72[] = {
   {"weight_decay", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_73[] = {
+static const dtt_cell cells_79[] = {
   {0}, {0}, {.f = 1.0}, {.f = 0.9}, {.f = 1e-06}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_adadelta = {"Adadelta", call_optim_adadelta, items_72, items_62, cells_73, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_optim_adadelta = {"Adadelta", call_optim_adadelta, items_78, items_68, cells_79, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_optim_adamax(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1191,7 +1388,7 @@ static dt_status call_optim_adamax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_74[] = {
+static const dtt_item items_80[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1200,10 +1397,10 @@ static const dtt_item items_74[] = {
   {"weight_decay", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_75[] = {
+static const dtt_cell cells_81[] = {
   {0}, {0}, {.f = 0.002}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_adamax = {"Adamax", call_optim_adamax, items_74, items_62, cells_75, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_adamax = {"Adamax", call_optim_adamax, items_80, items_68, cells_81, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_nadam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1222,7 +1419,7 @@ static dt_status call_optim_nadam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_76[] = {
+static const dtt_item items_82[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1233,10 +1430,10 @@ static const dtt_item items_76[] = {
   {"decoupled_weight_decay", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_77[] = {
+static const dtt_cell cells_83[] = {
   {0}, {0}, {.f = 0.002}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {.f = 0.004}, {0}, {0},
 };
-static const dtt_function function_optim_nadam = {"NAdam", call_optim_nadam, items_76, items_62, cells_77, 9, 1, 10, 0, 0, NULL};
+static const dtt_function function_optim_nadam = {"NAdam", call_optim_nadam, items_82, items_68, cells_83, 9, 1, 10, 0, 0, NULL};
 
 static dt_status call_optim_radam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1254,7 +1451,7 @@ static dt_status call_optim_radam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_78[] = {
+static const dtt_item items_84[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1264,10 +1461,10 @@ static const dtt_item items_78[] = {
   {"decoupled_weight_decay", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_79[] = {
+static const dtt_cell cells_85[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_radam = {"RAdam", call_optim_radam, items_78, items_62, cells_79, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_radam = {"RAdam", call_optim_radam, items_84, items_68, cells_85, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_asgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1284,7 +1481,7 @@ static dt_status call_optim_asgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_80[] = {
+static const dtt_item items_86[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"lambd", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1293,10 +1490,10 @@ static const dtt_item items_80[] = {
   {"weight_decay", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_81[] = {
+static const dtt_cell cells_87[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.0001}, {.f = 0.75}, {.f = 1000000.0}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_asgd = {"ASGD", call_optim_asgd, items_80, items_62, cells_81, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_asgd = {"ASGD", call_optim_asgd, items_86, items_68, cells_87, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_rprop(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1313,7 +1510,7 @@ static dt_status call_optim_rprop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_82[] = {
+static const dtt_item items_88[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"etaminus", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1322,10 +1519,10 @@ static const dtt_item items_82[] = {
   {"step_size_max", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_83[] = {
+static const dtt_cell cells_89[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.5}, {.f = 1.2}, {.f = 1e-06}, {.f = 50.0}, {0},
 };
-static const dtt_function function_optim_rprop = {"Rprop", call_optim_rprop, items_82, items_62, cells_83, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_rprop = {"Rprop", call_optim_rprop, items_88, items_68, cells_89, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -1335,18 +1532,18 @@ static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_84[] = {
+static const dtt_item items_90[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"step_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"gamma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_85[] = {
+static const dtt_item items_91[] = {
   {"out", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_86[] = {
+static const dtt_cell cells_92[] = {
   {0}, {0}, {.f = 0.1},
 };
-static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_84, items_85, cells_86, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_90, items_91, cells_92, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -1357,15 +1554,15 @@ static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_87[] = {
+static const dtt_item items_93[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"t_max", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"eta_min", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_88[] = {
+static const dtt_cell cells_94[] = {
   {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_87, items_85, cells_88, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_93, items_91, cells_94, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1377,17 +1574,17 @@ static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_89[] = {
+static const dtt_item items_95[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"gradient", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 2, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 5, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_90[] = {
+static const dtt_cell cells_96[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_89, NULL, cells_90, 5, 0, 7, 0, 0, NULL};
+static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_95, NULL, cells_96, 5, 0, 7, 0, 0, NULL};
 
 static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1399,14 +1596,14 @@ static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_91[] = {
+static const dtt_item items_97[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"grad_tensors", NULL, DTT_TENSOR, 2, 1, 0, 1, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 7, 1, 1, 0, 0, 0},
 };
-static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_91, NULL, cells_15, 5, 0, 9, 0, 0, NULL};
+static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_97, NULL, cells_21, 5, 0, 9, 0, 0, NULL};
 
 static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -1420,7 +1617,7 @@ static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_92[] = {
+static const dtt_item items_98[] = {
   {"outputs", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
   {"grad_outputs", NULL, DTT_TENSOR, 4, 1, 0, 1, 0, 0},
@@ -1428,13 +1625,13 @@ static const dtt_item items_92[] = {
   {"create_graph", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"allow_unused", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_93[] = {
+static const dtt_item items_99[] = {
   {"out", &dtt_handle_tensor_list, DTT_TENSOR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_cell cells_94[] = {
+static const dtt_cell cells_100[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_92, items_93, cells_94, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_98, items_99, cells_100, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   dt_hook *r_out = NULL;
@@ -1445,17 +1642,17 @@ static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_95[] = {
+static const dtt_item items_101[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hook", &callback_tensor_hook, DTT_CALLBACK, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_96[] = {
+static const dtt_item items_102[] = {
   {"out", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_97[] = {
+static const dtt_cell cells_103[] = {
   {0}, {0},
 };
-static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_95, items_96, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_101, items_102, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1464,10 +1661,10 @@ static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_98[] = {
+static const dtt_item items_104[] = {
   {"self", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_98, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_104, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -1481,7 +1678,7 @@ static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_99[] = {
+static const dtt_item items_105[] = {
   {"name", NULL, DTT_STR, 0, 0, 1, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"outputs", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -1489,7 +1686,256 @@ static const dtt_item items_99[] = {
   {"backward", &callback_custom_backward, DTT_CALLBACK, 7, 0, 0, 0, 1, 0},
   {"dirty", NULL, DTT_TENSOR, 8, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_99, items_93, cells_94, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_105, items_99, cells_100, 6, 1, 10, 0, 0, NULL};
+
+static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv1d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int64_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_106[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 1},
+  {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
+  {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
+};
+static const dtt_item items_107[] = {
+  {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
+};
+static const int64_t numbers_108[] = {
+  1
+};
+static const int64_t numbers_109[] = {
+  0
+};
+static const dtt_cell cells_110[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_108}, {1}, {.p = (void *)numbers_109}, {1}, {.p = (void *)numbers_108}, {1}, {1},
+};
+static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_106, items_107, cells_110, 7, 1, 10, 0, 0, NULL};
+
+static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv1d_padding(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const char *)a[5].p, (const int64_t *)a[6].p, (int64_t)a[7].i,
+    (int64_t)a[8].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_111[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
+  {"padding", NULL, DTT_STR, 5, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
+  {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_112[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_108}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_108}, {1}, {1},
+};
+static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_111, items_107, cells_112, 7, 1, 9, 0, 0, NULL};
+
+static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv_transpose1d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int64_t)a[9].i, (const int64_t *)a[10].p, (int64_t)a[11].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_113[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 1},
+  {"output_padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
+  {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 1},
+};
+static const dtt_cell cells_114[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_108}, {1}, {.p = (void *)numbers_109}, {1}, {.p = (void *)numbers_109}, {1}, {1}, {.p = (void *)numbers_108}, {1},
+};
+static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_113, items_107, cells_114, 8, 1, 12, 0, 0, NULL};
+
+static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv2d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int64_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_115[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
+  {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
+  {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
+};
+static const int64_t numbers_116[] = {
+  1, 1
+};
+static const int64_t numbers_117[] = {
+  0, 0
+};
+static const dtt_cell cells_118[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_116}, {2}, {.p = (void *)numbers_117}, {2}, {.p = (void *)numbers_116}, {2}, {1},
+};
+static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_115, items_107, cells_118, 7, 1, 10, 0, 0, NULL};
+
+static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv2d_padding(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const char *)a[5].p, (const int64_t *)a[6].p, (int64_t)a[7].i,
+    (int64_t)a[8].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_119[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
+  {"padding", NULL, DTT_STR, 5, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
+  {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_120[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_116}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_116}, {2}, {1},
+};
+static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_119, items_107, cells_120, 7, 1, 9, 0, 0, NULL};
+
+static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv_transpose2d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int64_t)a[9].i, (const int64_t *)a[10].p, (int64_t)a[11].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_121[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
+  {"output_padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
+  {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 2},
+};
+static const dtt_cell cells_122[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_116}, {2}, {.p = (void *)numbers_117}, {2}, {.p = (void *)numbers_117}, {2}, {1}, {.p = (void *)numbers_116}, {2},
+};
+static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_121, items_107, cells_122, 8, 1, 12, 0, 0, NULL};
+
+static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv3d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int64_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_123[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 3},
+  {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
+  {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
+};
+static const int64_t numbers_124[] = {
+  1, 1, 1
+};
+static const int64_t numbers_125[] = {
+  0, 0, 0
+};
+static const dtt_cell cells_126[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_124}, {3}, {.p = (void *)numbers_125}, {3}, {.p = (void *)numbers_124}, {3}, {1},
+};
+static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_123, items_107, cells_126, 7, 1, 10, 0, 0, NULL};
+
+static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv3d_padding(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const char *)a[5].p, (const int64_t *)a[6].p, (int64_t)a[7].i,
+    (int64_t)a[8].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_127[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 3},
+  {"padding", NULL, DTT_STR, 5, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
+  {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_128[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_124}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_124}, {3}, {1},
+};
+static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_127, items_107, cells_128, 7, 1, 9, 0, 0, NULL};
+
+static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_conv_transpose3d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int64_t)a[9].i, (const int64_t *)a[10].p, (int64_t)a[11].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_129[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 3},
+  {"output_padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
+  {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
+  {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 3},
+};
+static const dtt_cell cells_130[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_124}, {3}, {.p = (void *)numbers_125}, {3}, {.p = (void *)numbers_125}, {3}, {1}, {.p = (void *)numbers_124}, {3},
+};
+static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_129, items_107, cells_130, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1501,17 +1947,14 @@ static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_100[] = {
+static const dtt_item items_131[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_101[] = {
-  {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
-};
-static const dtt_function function_empty = {"empty", call_empty, items_100, items_101, cells_90, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_empty = {"empty", call_empty, items_131, items_107, cells_96, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1523,16 +1966,16 @@ static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_102[] = {
+static const dtt_item items_132[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_103[] = {
+static const dtt_cell cells_133[] = {
   {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_zeros = {"zeros", call_zeros, items_102, items_101, cells_103, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros = {"zeros", call_zeros, items_132, items_107, cells_133, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1544,7 +1987,7 @@ static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones = {"ones", call_ones, items_102, items_101, cells_103, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones = {"ones", call_ones, items_132, items_107, cells_133, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1557,14 +2000,14 @@ static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_104[] = {
+static const dtt_item items_134[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 2, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_full = {"full", call_full, items_104, items_101, cells_15, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_full = {"full", call_full, items_134, items_107, cells_21, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1577,7 +2020,7 @@ static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_105[] = {
+static const dtt_item items_135[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
@@ -1585,10 +2028,10 @@ static const dtt_item items_105[] = {
   {"device", NULL, DTT_DEVICE, 10, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 12, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_106[] = {
+static const dtt_cell cells_136[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_arange = {"arange", call_arange, items_105, items_101, cells_106, 6, 1, 13, 0, 0, NULL};
+static const dtt_function function_arange = {"arange", call_arange, items_135, items_107, cells_136, 6, 1, 13, 0, 0, NULL};
 
 static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1601,7 +2044,7 @@ static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_107[] = {
+static const dtt_item items_137[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -1609,10 +2052,10 @@ static const dtt_item items_107[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_108[] = {
+static const dtt_cell cells_138[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linspace = {"linspace", call_linspace, items_107, items_101, cells_108, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_linspace = {"linspace", call_linspace, items_137, items_107, cells_138, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1625,14 +2068,14 @@ static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_109[] = {
+static const dtt_item items_139[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"m", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_eye = {"eye", call_eye, items_109, items_101, cells_90, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_eye = {"eye", call_eye, items_139, items_107, cells_96, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1644,13 +2087,13 @@ static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_110[] = {
+static const dtt_item items_140[] = {
   {"s", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_110, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_140, items_107, cells_96, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1662,14 +2105,14 @@ static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_111[] = {
+static const dtt_item items_141[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_111, items_101, cells_103, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_141, items_107, cells_133, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1681,7 +2124,7 @@ static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_111, items_101, cells_103, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_141, items_107, cells_133, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1693,7 +2136,7 @@ static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_111, items_101, cells_103, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_141, items_107, cells_133, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1705,7 +2148,7 @@ static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_112[] = {
+static const dtt_item items_142[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
@@ -1713,7 +2156,7 @@ static const dtt_item items_112[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_full_like = {"full_like", call_full_like, items_112, items_101, cells_15, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_full_like = {"full_like", call_full_like, items_142, items_107, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1725,14 +2168,14 @@ static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_113[] = {
+static const dtt_item items_143[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_113, items_101, cells_90, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_143, items_107, cells_96, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1744,7 +2187,7 @@ static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_113, items_101, cells_90, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_143, items_107, cells_96, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1756,7 +2199,7 @@ static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_113, items_101, cells_90, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_143, items_107, cells_96, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1769,7 +2212,7 @@ static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_114[] = {
+static const dtt_item items_144[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
@@ -1777,7 +2220,7 @@ static const dtt_item items_114[] = {
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_full = {"new_full", call_new_full, items_114, items_101, cells_94, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_new_full = {"new_full", call_new_full, items_144, items_107, cells_100, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1789,17 +2232,17 @@ static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_115[] = {
+static const dtt_item items_145[] = {
   {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_116[] = {
+static const dtt_cell cells_146[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_115, items_101, cells_116, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_145, items_107, cells_146, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1811,12 +2254,12 @@ static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_117[] = {
+static const dtt_item items_147[] = {
   {"data", NULL, DTT_BOOL, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_117, items_101, cells_103, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_147, items_107, cells_133, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1828,14 +2271,14 @@ static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_118[] = {
+static const dtt_item items_148[] = {
   {"data", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_118, items_101, cells_116, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_148, items_107, cells_146, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -1843,13 +2286,13 @@ static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_119[] = {
+static const dtt_item items_149[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_120[] = {
+static const dtt_item items_150[] = {
   {"out", NULL, DTT_I64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_119, items_120, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_149, items_150, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -1857,10 +2300,10 @@ static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_121[] = {
+static const dtt_item items_151[] = {
   {"out", NULL, DTT_F64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_119, items_121, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_149, items_151, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1870,11 +2313,11 @@ static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_122[] = {
+static const dtt_item items_152[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clone = {"clone", call_clone, items_122, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_clone = {"clone", call_clone, items_152, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1886,7 +2329,7 @@ static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_123[] = {
+static const dtt_item items_153[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
@@ -1894,7 +2337,7 @@ static const dtt_item items_123[] = {
   {"copy", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_to = {"to", call_to, items_123, items_101, cells_90, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_to = {"to", call_to, items_153, items_107, cells_96, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1904,7 +2347,7 @@ static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cpu = {"cpu", call_cpu, items_122, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_cpu = {"cpu", call_cpu, items_152, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1916,16 +2359,16 @@ static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_124[] = {
+static const dtt_item items_154[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"non_blocking", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_125[] = {
+static const dtt_cell cells_155[] = {
   {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_cuda = {"cuda", call_cuda, items_124, items_101, cells_125, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cuda = {"cuda", call_cuda, items_154, items_107, cells_155, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1935,14 +2378,14 @@ static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_126[] = {
+static const dtt_item items_156[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_127[] = {
+static const dtt_cell cells_157[] = {
   {0}, {DT_MEMORY_FORMAT_CONTIGUOUS},
 };
-static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_126, items_101, cells_127, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_156, items_107, cells_157, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1951,12 +2394,12 @@ static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_128[] = {
+static const dtt_item items_158[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"non_blocking", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_copy_ = {"copy_", call_copy_, items_128, NULL, cells_45, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_copy_ = {"copy_", call_copy_, items_158, NULL, cells_51, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1967,11 +2410,11 @@ static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_129[] = {
+static const dtt_item items_159[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_fill_ = {"fill_", call_fill_, items_129, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fill_ = {"fill_", call_fill_, items_159, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1980,7 +2423,7 @@ static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zero_ = {"zero_", call_zero_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_zero_ = {"zero_", call_zero_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   dt_dataset *r_out = NULL;
@@ -1990,13 +2433,13 @@ static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_130[] = {
+static const dtt_item items_160[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_item items_131[] = {
+static const dtt_item items_161[] = {
   {"out", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_130, items_131, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_160, items_161, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -2006,13 +2449,13 @@ static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_132[] = {
+static const dtt_item items_162[] = {
   {"self", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_133[] = {
+static const dtt_item items_163[] = {
   {"out", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_len = {"len", call_dataset_len, items_132, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_dataset_len = {"len", call_dataset_len, items_162, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   dt_data_loader *r_out = NULL;
@@ -2029,7 +2472,7 @@ static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_134[] = {
+static const dtt_item items_164[] = {
   {"dataset", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"batch_size", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"shuffle", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -2038,13 +2481,13 @@ static const dtt_item items_134[] = {
   {"prefetch_factor", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_135[] = {
+static const dtt_item items_165[] = {
   {"out", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_136[] = {
+static const dtt_cell cells_166[] = {
   {0}, {1}, {0}, {0}, {0}, {2}, {0},
 };
-static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_134, items_135, cells_136, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_164, items_165, cells_166, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -2054,10 +2497,10 @@ static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_137[] = {
+static const dtt_item items_167[] = {
   {"self", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_137, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_167, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2066,7 +2509,7 @@ static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_137, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_167, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -2076,7 +2519,7 @@ static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_137, items_93, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_167, items_99, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2086,10 +2529,10 @@ static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_138[] = {
+static const dtt_item items_168[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_138, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_168, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2100,13 +2543,13 @@ static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_139[] = {
+static const dtt_item items_169[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_139, NULL, cells_103, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_169, NULL, cells_133, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -2118,14 +2561,14 @@ static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_140[] = {
+static const dtt_item items_170[] = {
   {"data", NULL, DTT_BYTES, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_141[] = {
+static const dtt_item items_171[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"tensors", &dtt_handle_tensor_list, DTT_TENSOR, 1, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_140, items_141, cells_97, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_170, items_171, cells_103, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -2139,15 +2582,15 @@ static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_142[] = {
+static const dtt_item items_172[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_143[] = {
+static const dtt_cell cells_173[] = {
   {0}, {0}, {0}, {0},
 };
-static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_142, items_141, cells_143, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_172, items_171, cells_173, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -2157,10 +2600,10 @@ static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_144[] = {
+static const dtt_item items_174[] = {
   {"out", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_138, items_144, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_168, items_174, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -2171,7 +2614,7 @@ static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_133, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_163, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -2182,10 +2625,10 @@ static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_145[] = {
+static const dtt_item items_175[] = {
   {"out", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_145, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_175, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -2196,7 +2639,7 @@ static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_133, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_163, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2205,10 +2648,10 @@ static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_146[] = {
+static const dtt_item items_176[] = {
   {"index", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_146, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_176, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -2220,13 +2663,13 @@ static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_147[] = {
+static const dtt_item items_177[] = {
   {"text", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_148[] = {
+static const dtt_item items_178[] = {
   {"out", NULL, DTT_DEVICE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_147, items_148, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_177, items_178, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -2236,10 +2679,10 @@ static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_149[] = {
+static const dtt_item items_179[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_device_name = {"device_name", call_device_name, items_149, items_145, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_name = {"device_name", call_device_name, items_179, items_175, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   int64_t r_major = 0;
@@ -2251,11 +2694,11 @@ static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_150[] = {
+static const dtt_item items_180[] = {
   {"major", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_149, items_150, cells_97, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_179, items_180, cells_103, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_name = NULL;
@@ -2275,14 +2718,14 @@ static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_151[] = {
+static const dtt_item items_181[] = {
   {"name", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
   {"major", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"multi_processor_count", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"total_memory", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_149, items_151, cells_97, 1, 5, 2, 0, 0, NULL};
+static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_179, items_181, cells_103, 1, 5, 2, 0, 0, NULL};
 
 static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   int64_t r_free = 0;
@@ -2300,13 +2743,13 @@ static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_152[] = {
+static const dtt_item items_182[] = {
   {"free", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"total", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak_allocated", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"peak_reserved", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_149, items_152, cells_97, 1, 4, 2, 0, 0, NULL};
+static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_179, items_182, cells_103, 1, 4, 2, 0, 0, NULL};
 
 static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2315,10 +2758,10 @@ static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_153[] = {
+static const dtt_item items_183[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_153, NULL, cells_97, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_183, NULL, cells_103, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2327,11 +2770,11 @@ static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_154[] = {
+static const dtt_item items_184[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_154, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_184, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -2344,11 +2787,11 @@ static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_155[] = {
+static const dtt_item items_185[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_155, NULL, 0, 2, 0, 0, 0, NULL};
+static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_185, NULL, 0, 2, 0, 0, 0, NULL};
 
 static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2358,7 +2801,7 @@ static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -2368,10 +2811,10 @@ static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_156[] = {
+static const dtt_item items_186[] = {
   {"out", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_119, items_156, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_149, items_186, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -2381,14 +2824,14 @@ static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_157[] = {
+static const dtt_item items_187[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"priority", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_158[] = {
+static const dtt_item items_188[] = {
   {"out", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_157, items_158, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_187, items_188, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -2398,11 +2841,11 @@ static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_159[] = {
+static const dtt_item items_189[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"native", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_159, items_158, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_189, items_188, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -2412,7 +2855,7 @@ static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_153, items_158, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_183, items_188, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -2422,7 +2865,7 @@ static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_153, items_158, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_183, items_188, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -2434,10 +2877,10 @@ static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_160[] = {
+static const dtt_item items_190[] = {
   {"self", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_device = {"device", call_stream_device, items_160, items_148, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_device = {"device", call_stream_device, items_190, items_178, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -2447,7 +2890,7 @@ static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_native = {"native", call_stream_native, items_160, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_native = {"native", call_stream_native, items_190, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2456,11 +2899,11 @@ static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_161[] = {
+static const dtt_item items_191[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 2, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_161, NULL, cells_45, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_191, NULL, cells_51, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2469,7 +2912,7 @@ static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_160, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_190, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -2479,7 +2922,7 @@ static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_query = {"query", call_stream_query, items_160, items_156, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_query = {"query", call_stream_query, items_190, items_186, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2488,11 +2931,11 @@ static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_162[] = {
+static const dtt_item items_192[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_162, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_192, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   dt_event *r_out = NULL;
@@ -2502,14 +2945,14 @@ static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_163[] = {
+static const dtt_item items_193[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"timing", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_164[] = {
+static const dtt_item items_194[] = {
   {"out", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_new = {"event_new", call_event_new, items_163, items_164, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_event_new = {"event_new", call_event_new, items_193, items_194, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -2521,10 +2964,10 @@ static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_165[] = {
+static const dtt_item items_195[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_event_device = {"device", call_event_device, items_165, items_148, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_device = {"device", call_event_device, items_195, items_178, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2533,11 +2976,11 @@ static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_166[] = {
+static const dtt_item items_196[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_record = {"record", call_event_record, items_166, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_event_record = {"record", call_event_record, items_196, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2546,11 +2989,11 @@ static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_167[] = {
+static const dtt_item items_197[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_wait = {"wait", call_event_wait, items_167, NULL, cells_45, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_event_wait = {"wait", call_event_wait, items_197, NULL, cells_51, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2559,7 +3002,7 @@ static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_165, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_195, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -2569,7 +3012,7 @@ static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_query = {"query", call_event_query, items_165, items_156, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_query = {"query", call_event_query, items_195, items_186, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -2579,14 +3022,14 @@ static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_168[] = {
+static const dtt_item items_198[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"end", &dtt_handle_event, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_169[] = {
+static const dtt_item items_199[] = {
   {"out", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_168, items_169, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_198, items_199, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   dt_graph *r_out = NULL;
@@ -2596,10 +3039,10 @@ static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_170[] = {
+static const dtt_item items_200[] = {
   {"out", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_153, items_170, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_183, items_200, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2608,10 +3051,10 @@ static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_171[] = {
+static const dtt_item items_201[] = {
   {"self", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_171, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_201, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2620,7 +3063,7 @@ static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_end = {"end", call_graph_end, items_171, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_end = {"end", call_graph_end, items_201, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2629,7 +3072,7 @@ static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_171, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_201, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2638,7 +3081,7 @@ static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_171, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_201, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -2649,7 +3092,7 @@ static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_156, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_186, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2659,11 +3102,11 @@ static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_172[] = {
+static const dtt_item items_202[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_index = {"index", call_index, items_172, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_index = {"index", call_index, items_202, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2675,13 +3118,13 @@ static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_173[] = {
+static const dtt_item items_203[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
   {"values", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_put = {"index_put", call_index_put, items_173, items_101, cells_125, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_index_put = {"index_put", call_index_put, items_203, items_107, cells_155, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2692,7 +3135,7 @@ static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_173, NULL, cells_125, 4, 0, 5, 1, 0, NULL};
+static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_203, NULL, cells_155, 4, 0, 5, 1, 0, NULL};
 
 static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2702,12 +3145,12 @@ static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_174[] = {
+static const dtt_item items_204[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_select = {"index_select", call_index_select, items_174, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_index_select = {"index_select", call_index_select, items_204, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2719,17 +3162,17 @@ static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_175[] = {
+static const dtt_item items_205[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_176[] = {
+static const dtt_cell cells_206[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_index_add = {"index_add", call_index_add, items_175, items_101, cells_176, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_add = {"index_add", call_index_add, items_205, items_107, cells_206, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2740,7 +3183,7 @@ static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_175, NULL, cells_176, 5, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_205, NULL, cells_206, 5, 0, 7, 1, 0, NULL};
 
 static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2751,13 +3194,13 @@ static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_177[] = {
+static const dtt_item items_207[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"sparse_grad", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gather = {"gather", call_gather, items_177, items_101, cells_143, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_gather = {"gather", call_gather, items_207, items_107, cells_173, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2769,13 +3212,13 @@ static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_178[] = {
+static const dtt_item items_208[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter = {"scatter", call_scatter, items_178, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scatter = {"scatter", call_scatter, items_208, items_107, cells_96, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2786,7 +3229,7 @@ static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_178, NULL, cells_90, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_208, NULL, cells_96, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2797,13 +3240,13 @@ static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_179[] = {
+static const dtt_item items_209[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_179, items_101, cells_143, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_209, items_107, cells_173, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2813,7 +3256,7 @@ static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_179, NULL, cells_143, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_209, NULL, cells_173, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2823,11 +3266,11 @@ static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_180[] = {
+static const dtt_item items_210[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_180, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_210, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2837,7 +3280,7 @@ static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2847,14 +3290,14 @@ static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_181[] = {
+static const dtt_item items_211[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_classes", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_182[] = {
+static const dtt_cell cells_212[] = {
   {0}, {-1},
 };
-static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_181, items_101, cells_182, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_211, items_107, cells_212, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2864,11 +3307,11 @@ static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_183[] = {
+static const dtt_item items_213[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"diagonal", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tril = {"tril", call_tril, items_183, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tril = {"tril", call_tril, items_213, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2877,7 +3320,7 @@ static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tril_ = {"tril_", call_tril_, items_183, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tril_ = {"tril_", call_tril_, items_213, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2887,7 +3330,7 @@ static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu = {"triu", call_triu, items_183, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_triu = {"triu", call_triu, items_213, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2896,7 +3339,7 @@ static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_ = {"triu_", call_triu_, items_183, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_triu_ = {"triu_", call_triu_, items_213, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2907,12 +3350,12 @@ static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_184[] = {
+static const dtt_item items_214[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_at = {"at", call_at, items_184, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_at = {"at", call_at, items_214, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2923,13 +3366,13 @@ static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_185[] = {
+static const dtt_item items_215[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 6, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_set_at = {"set_at", call_set_at, items_185, NULL, cells_116, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_set_at = {"set_at", call_set_at, items_215, NULL, cells_146, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2939,11 +3382,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_186[] = {
+static const dtt_item items_216[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2953,11 +3396,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_187[] = {
+static const dtt_item items_217[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_187, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_217, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2967,7 +3410,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_187, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_217, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2977,11 +3420,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_188[] = {
+static const dtt_item items_218[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_188, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_218, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2991,11 +3434,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_189[] = {
+static const dtt_item items_219[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_189, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_219, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3008,17 +3451,17 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_190[] = {
+static const dtt_item items_220[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_191[] = {
+static const dtt_cell cells_221[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_190, items_101, cells_191, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_220, items_107, cells_221, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3029,7 +3472,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_190, NULL, cells_191, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_220, NULL, cells_221, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3040,16 +3483,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_192[] = {
+static const dtt_item items_222[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_193[] = {
+static const dtt_cell cells_223[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_192, items_101, cells_193, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_222, items_107, cells_223, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3060,7 +3503,7 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_192, items_101, cells_193, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_222, items_107, cells_223, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3072,17 +3515,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_194[] = {
+static const dtt_item items_224[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_195[] = {
+static const dtt_cell cells_225[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_194, items_101, cells_195, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_224, items_107, cells_225, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3094,7 +3537,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_196[] = {
+static const dtt_item items_226[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -3102,10 +3545,10 @@ static const dtt_item items_196[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_197[] = {
+static const dtt_cell cells_227[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_196, items_101, cells_197, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_226, items_107, cells_227, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3116,16 +3559,16 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_198[] = {
+static const dtt_item items_228[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_199[] = {
+static const dtt_cell cells_229[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_198, items_101, cells_199, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_228, items_107, cells_229, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3137,17 +3580,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_200[] = {
+static const dtt_item items_230[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_201[] = {
+static const dtt_cell cells_231[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_200, items_101, cells_201, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_230, items_107, cells_231, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3157,12 +3600,12 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_202[] = {
+static const dtt_item items_232[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_202, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_232, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -3172,10 +3615,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_203[] = {
+static const dtt_item items_233[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_203, items_145, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_233, items_175, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3184,14 +3627,14 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_204[] = {
+static const dtt_item items_234[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_205[] = {
+static const dtt_cell cells_235[] = {
   {0}, {1},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_204, NULL, cells_205, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_234, NULL, cells_235, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3201,7 +3644,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_203, items_156, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_233, items_186, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -3211,7 +3654,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_203, items_93, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_233, items_99, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3223,7 +3666,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_203, items_141, cells_31, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_233, items_171, cells_37, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3235,7 +3678,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_203, items_141, cells_31, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_233, items_171, cells_37, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3247,7 +3690,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_203, items_141, cells_31, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_233, items_171, cells_37, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3258,16 +3701,16 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_206[] = {
+static const dtt_item items_236[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_207[] = {
+static const dtt_cell cells_237[] = {
   {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_206, NULL, cells_207, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_236, NULL, cells_237, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3276,11 +3719,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_208[] = {
+static const dtt_item items_238[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_208, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_238, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3289,15 +3732,15 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_209[] = {
+static const dtt_item items_239[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_210[] = {
+static const dtt_cell cells_240[] = {
   {0}, {0}, {1},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_209, NULL, cells_210, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_239, NULL, cells_240, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3307,12 +3750,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_211[] = {
+static const dtt_item items_241[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_211, NULL, cells_143, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_241, NULL, cells_173, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3321,7 +3764,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_203, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_233, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3330,11 +3773,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_212[] = {
+static const dtt_item items_242[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_212, NULL, cells_45, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_242, NULL, cells_51, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3343,11 +3786,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_213[] = {
+static const dtt_item items_243[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_213, NULL, cells_205, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_243, NULL, cells_235, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3356,11 +3799,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_214[] = {
+static const dtt_item items_244[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_214, NULL, cells_205, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_244, NULL, cells_235, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3370,7 +3813,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_203, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_233, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -3380,11 +3823,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_215[] = {
+static const dtt_item items_245[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_215, items_10, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_245, items_10, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -3394,10 +3837,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_216[] = {
+static const dtt_item items_246[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_216, items_10, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_246, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3407,12 +3850,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_217[] = {
+static const dtt_item items_247[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_217, NULL, cells_45, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_247, NULL, cells_51, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3422,12 +3865,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_218[] = {
+static const dtt_item items_248[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_218, NULL, cells_45, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_248, NULL, cells_51, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3437,12 +3880,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_219[] = {
+static const dtt_item items_249[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_219, NULL, cells_45, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_249, NULL, cells_51, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3462,11 +3905,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_220[] = {
+static const dtt_item items_250[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_220, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_250, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3476,12 +3919,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_221[] = {
+static const dtt_item items_251[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_221, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_251, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3492,159 +3935,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_222[] = {
+static const dtt_item items_252[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_222, items_101, cells_143, 4, 1, 4, 0, 0, NULL};
-
-static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
-  dt_tensor *r_out = NULL;
-  dt_status status;
-  status = dt_conv2d(
-    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
-    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
-    (int64_t)a[8].i, (int64_t)a[9].i, &r_out);
-  r[0].p = r_out;
-  return status;
-}
-
-static const dtt_item items_223[] = {
-  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
-  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
-  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
-  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
-  {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
-  {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
-};
-static const int64_t numbers_224[] = {
-  1, 1
-};
-static const int64_t numbers_225[] = {
-  0, 0
-};
-static const dtt_cell cells_226[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_224}, {2}, {.p = (void *)numbers_225}, {2}, {.p = (void *)numbers_224}, {2}, {1},
-};
-static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_223, items_101, cells_226, 7, 1, 10, 0, 0, NULL};
-
-static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
-  dt_tensor *r_out = NULL;
-  dt_status status;
-  status = dt_conv2d_padding(
-    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (const int64_t *)a[3].p,
-    (int64_t)a[4].i, (const char *)a[5].p, (const int64_t *)a[6].p, (int64_t)a[7].i,
-    (int64_t)a[8].i, &r_out);
-  r[0].p = r_out;
-  return status;
-}
-
-static const dtt_item items_227[] = {
-  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
-  {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
-  {"stride", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
-  {"padding", NULL, DTT_STR, 5, 0, 0, 0, 0, 0},
-  {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
-  {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
-};
-static const dtt_cell cells_228[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_224}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_224}, {2}, {1},
-};
-static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_227, items_101, cells_228, 7, 1, 9, 0, 0, NULL};
-
-static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
-  dt_tensor *r_out = NULL;
-  dt_status status;
-  status = dt_interpolate(
-    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const double *)a[3].p,
-    (int64_t)a[4].i, (dt_interpolation)a[5].i, &r_out);
-  r[0].p = r_out;
-  return status;
-}
-
-static const dtt_item items_229[] = {
-  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
-  {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
-  {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
-};
-static const dtt_cell cells_230[] = {
-  {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
-};
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_229, items_101, cells_230, 4, 1, 6, 0, 0, NULL};
-
-static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
-  dt_tensor *r_out = NULL;
-  dt_status status;
-  status = dt_max_pool2d(
-    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
-    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
-    (int64_t)a[8].i, (int32_t)a[9].i, &r_out);
-  r[0].p = r_out;
-  return status;
-}
-
-static const dtt_item items_231[] = {
-  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
-  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
-  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
-  {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
-  {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
-};
-static const dtt_cell cells_232[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_225}, {2}, {.p = (void *)numbers_224}, {2}, {0},
-};
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_231, items_101, cells_232, 6, 1, 10, 0, 0, NULL};
-
-static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
-  dt_tensor *r_values = NULL;
-  dt_tensor *r_indices = NULL;
-  dt_status status;
-  status = dt_max_pool2d_with_indices(
-    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
-    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
-    (int64_t)a[8].i, (int32_t)a[9].i, &r_values, &r_indices);
-  r[0].p = r_values;
-  r[1].p = r_indices;
-  return status;
-}
-
-static const dtt_item items_233[] = {
-  {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
-  {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
-};
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_231, items_233, cells_232, 6, 2, 10, 0, 0, NULL};
-
-static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
-  dt_tensor *r_out = NULL;
-  const int64_t v_divisor_override = (int64_t)a[10].i;
-  dt_status status;
-  status = dt_avg_pool2d(
-    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
-    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (int32_t)a[7].i, (int32_t)a[8].i,
-    a[9].i ? &v_divisor_override : NULL, &r_out);
-  r[0].p = r_out;
-  return status;
-}
-
-static const dtt_item items_234[] = {
-  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
-  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
-  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
-  {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
-  {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
-  {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
-};
-static const dtt_cell cells_235[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_225}, {2}, {0}, {1}, {0}, {0},
-};
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_234, items_101, cells_235, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_252, items_107, cells_173, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3656,7 +3953,7 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_236[] = {
+static const dtt_item items_253[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -3666,10 +3963,10 @@ static const dtt_item items_236[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_237[] = {
+static const dtt_cell cells_254[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_236, items_101, cells_237, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_253, items_107, cells_254, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3681,17 +3978,17 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_238[] = {
+static const dtt_item items_255[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_239[] = {
+static const dtt_cell cells_256[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_238, items_101, cells_239, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_255, items_107, cells_256, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3701,12 +3998,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_240[] = {
+static const dtt_item items_257[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_240, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_257, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3716,7 +4013,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_240, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_257, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3726,15 +4023,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_241[] = {
+static const dtt_item items_258[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_242[] = {
+static const dtt_cell cells_259[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_241, items_101, cells_242, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_258, items_107, cells_259, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3743,7 +4040,7 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_241, NULL, cells_242, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_258, NULL, cells_259, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3757,7 +4054,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_243[] = {
+static const dtt_item items_260[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -3766,10 +4063,10 @@ static const dtt_item items_243[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_244[] = {
+static const dtt_cell cells_261[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_243, items_101, cells_244, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_260, items_107, cells_261, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3778,10 +4075,10 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_245[] = {
+static const dtt_item items_262[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_245, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_262, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3790,11 +4087,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_246[] = {
+static const dtt_item items_263[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_246, NULL, cells_205, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_263, NULL, cells_235, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3804,11 +4101,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_247[] = {
+static const dtt_item items_264[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_247, NULL, cells_45, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_264, NULL, cells_51, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3818,7 +4115,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_245, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_262, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -3828,12 +4125,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_248[] = {
+static const dtt_item items_265[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_248, items_169, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_265, items_199, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3843,13 +4140,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_249[] = {
+static const dtt_item items_266[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_249, NULL, cells_143, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_266, NULL, cells_173, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3861,7 +4158,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_245, items_141, cells_31, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_262, items_171, cells_37, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3872,12 +4169,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_250[] = {
+static const dtt_item items_267[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_250, NULL, cells_125, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_267, NULL, cells_155, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3886,10 +4183,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_251[] = {
+static const dtt_item items_268[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_251, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_268, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3899,7 +4196,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_251, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_268, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -3908,7 +4205,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_251, items_121, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_268, items_151, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3920,16 +4217,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_252[] = {
+static const dtt_item items_269[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_253[] = {
+static const dtt_cell cells_270[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_252, items_101, cells_253, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_269, items_107, cells_270, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3942,7 +4239,7 @@ static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_254[] = {
+static const dtt_item items_271[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -3951,10 +4248,10 @@ static const dtt_item items_254[] = {
   {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_255[] = {
+static const dtt_cell cells_272[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_254, NULL, cells_255, 7, 0, 14, 0, 0, NULL};
+static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_271, NULL, cells_272, 7, 0, 14, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3964,7 +4261,7 @@ static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg = {"neg", call_neg, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_neg = {"neg", call_neg, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3973,7 +4270,7 @@ static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg_ = {"neg_", call_neg_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_neg_ = {"neg_", call_neg_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3983,7 +4280,7 @@ static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs = {"abs", call_abs, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_abs = {"abs", call_abs, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3992,7 +4289,7 @@ static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs_ = {"abs_", call_abs_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_abs_ = {"abs_", call_abs_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4002,7 +4299,7 @@ static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign = {"sign", call_sign, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sign = {"sign", call_sign, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4011,7 +4308,7 @@ static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign_ = {"sign_", call_sign_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sign_ = {"sign_", call_sign_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4021,7 +4318,7 @@ static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor = {"floor", call_floor, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_floor = {"floor", call_floor, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4030,7 +4327,7 @@ static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_ = {"floor_", call_floor_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_floor_ = {"floor_", call_floor_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4040,7 +4337,7 @@ static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil = {"ceil", call_ceil, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ceil = {"ceil", call_ceil, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4049,7 +4346,7 @@ static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4059,7 +4356,7 @@ static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round = {"round", call_round, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_round = {"round", call_round, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4068,7 +4365,7 @@ static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_ = {"round_", call_round_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_round_ = {"round_", call_round_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4078,7 +4375,7 @@ static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc = {"trunc", call_trunc, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trunc = {"trunc", call_trunc, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4087,7 +4384,7 @@ static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4097,7 +4394,7 @@ static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp = {"exp", call_exp, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp = {"exp", call_exp, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4106,7 +4403,7 @@ static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp_ = {"exp_", call_exp_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp_ = {"exp_", call_exp_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4116,7 +4413,7 @@ static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log = {"log", call_log, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log = {"log", call_log, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4125,7 +4422,7 @@ static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_ = {"log_", call_log_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log_ = {"log_", call_log_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4135,7 +4432,7 @@ static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p = {"log1p", call_log1p, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log1p = {"log1p", call_log1p, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4144,7 +4441,7 @@ static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4154,7 +4451,7 @@ static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4163,7 +4460,7 @@ static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4173,7 +4470,7 @@ static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4182,7 +4479,7 @@ static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4192,7 +4489,7 @@ static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square = {"square", call_square, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_square = {"square", call_square, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4201,7 +4498,7 @@ static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square_ = {"square_", call_square_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_square_ = {"square_", call_square_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4211,7 +4508,7 @@ static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4220,7 +4517,7 @@ static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4230,7 +4527,7 @@ static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin = {"sin", call_sin, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sin = {"sin", call_sin, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4239,7 +4536,7 @@ static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin_ = {"sin_", call_sin_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sin_ = {"sin_", call_sin_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4249,7 +4546,7 @@ static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos = {"cos", call_cos, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cos = {"cos", call_cos, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4258,7 +4555,7 @@ static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos_ = {"cos_", call_cos_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cos_ = {"cos_", call_cos_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4268,7 +4565,7 @@ static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh = {"tanh", call_tanh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanh = {"tanh", call_tanh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4277,7 +4574,7 @@ static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4287,7 +4584,7 @@ static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf = {"erf", call_erf, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erf = {"erf", call_erf, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4296,7 +4593,7 @@ static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf_ = {"erf_", call_erf_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_erf_ = {"erf_", call_erf_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4306,7 +4603,7 @@ static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4315,7 +4612,7 @@ static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4325,7 +4622,7 @@ static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu = {"relu", call_relu, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu = {"relu", call_relu, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4334,7 +4631,7 @@ static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu_ = {"relu_", call_relu_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu_ = {"relu_", call_relu_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4345,14 +4642,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_256[] = {
+static const dtt_item items_273[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_257[] = {
+static const dtt_cell cells_274[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_256, items_101, cells_257, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_273, items_107, cells_274, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4362,7 +4659,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_256, NULL, cells_257, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_273, NULL, cells_274, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4373,14 +4670,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_258[] = {
+static const dtt_item items_275[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_259[] = {
+static const dtt_cell cells_276[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_258, items_101, cells_259, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_275, items_107, cells_276, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4389,7 +4686,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_258, NULL, cells_259, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_275, NULL, cells_276, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4401,15 +4698,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_260[] = {
+static const dtt_item items_277[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_261[] = {
+static const dtt_cell cells_278[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_260, items_101, cells_261, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_277, items_107, cells_278, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4419,7 +4716,7 @@ static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4429,7 +4726,7 @@ static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu = {"silu", call_silu, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_silu = {"silu", call_silu, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4438,7 +4735,7 @@ static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu_ = {"silu_", call_silu_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_silu_ = {"silu_", call_silu_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4448,14 +4745,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_262[] = {
+static const dtt_item items_279[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_263[] = {
+static const dtt_cell cells_280[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_262, items_101, cells_263, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_279, items_107, cells_280, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4467,11 +4764,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_264[] = {
+static const dtt_item items_281[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_264, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_281, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4482,7 +4779,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_264, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_281, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4494,11 +4791,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_265[] = {
+static const dtt_item items_282[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_265, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_282, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4509,7 +4806,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_265, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_282, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4522,12 +4819,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_266[] = {
+static const dtt_item items_283[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_266, items_101, cells_15, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_283, items_107, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4538,7 +4835,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_266, NULL, cells_15, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_283, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4550,15 +4847,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_267[] = {
+static const dtt_item items_284[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_268[] = {
+static const dtt_cell cells_285[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_267, items_101, cells_268, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_284, items_107, cells_285, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4569,7 +4866,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_267, NULL, cells_268, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_284, NULL, cells_285, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4581,7 +4878,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_267, items_101, cells_268, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_284, items_107, cells_285, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4592,7 +4889,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_267, NULL, cells_268, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_284, NULL, cells_285, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4604,7 +4901,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_267, items_101, cells_268, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_284, items_107, cells_285, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4616,11 +4913,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_269[] = {
+static const dtt_item items_286[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4631,7 +4928,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4643,7 +4940,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4654,7 +4951,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4666,12 +4963,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_270[] = {
+static const dtt_item items_287[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_270, items_101, cells_103, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_287, items_107, cells_133, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4682,7 +4979,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_270, NULL, cells_103, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_287, NULL, cells_133, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4694,7 +4991,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4705,7 +5002,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4717,7 +5014,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4728,7 +5025,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4740,11 +5037,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_271[] = {
+static const dtt_item items_288[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_271, items_101, cells_116, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_288, items_107, cells_146, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4755,11 +5052,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_272[] = {
+static const dtt_item items_289[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_272, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_289, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4769,7 +5066,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4779,7 +5076,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4789,15 +5086,15 @@ static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_273[] = {
+static const dtt_item items_290[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_274[] = {
+static const dtt_cell cells_291[] = {
   {0}, {.f = -1.0}, {.f = 1.0},
 };
-static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_273, items_101, cells_274, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_290, items_107, cells_291, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4806,7 +5103,7 @@ static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_273, NULL, cells_274, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_290, NULL, cells_291, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4816,7 +5113,7 @@ static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6 = {"relu6", call_relu6, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu6 = {"relu6", call_relu6, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4825,7 +5122,7 @@ static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4835,7 +5132,7 @@ static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4844,7 +5141,7 @@ static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4854,7 +5151,7 @@ static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4863,7 +5160,7 @@ static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4874,14 +5171,14 @@ static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_275[] = {
+static const dtt_item items_292[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_276[] = {
+static const dtt_cell cells_293[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.5},
 };
-static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_275, items_101, cells_276, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_292, items_107, cells_293, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4891,14 +5188,14 @@ static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_277[] = {
+static const dtt_item items_294[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_278[] = {
+static const dtt_cell cells_295[] = {
   {0}, {.f = 0.5},
 };
-static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_277, items_101, cells_278, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_294, items_107, cells_295, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4908,7 +5205,7 @@ static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4920,12 +5217,12 @@ static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_279[] = {
+static const dtt_item items_296[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"threshold", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_threshold = {"threshold", call_threshold, items_279, items_101, cells_90, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_threshold = {"threshold", call_threshold, items_296, items_107, cells_96, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4936,7 +5233,7 @@ static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_279, NULL, cells_90, 3, 0, 7, 1, 0, NULL};
+static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_296, NULL, cells_96, 3, 0, 7, 1, 0, NULL};
 
 static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4946,7 +5243,7 @@ static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softsign = {"softsign", call_softsign, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_softsign = {"softsign", call_softsign, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4956,7 +5253,7 @@ static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu = {"selu", call_selu, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_selu = {"selu", call_selu, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4965,7 +5262,7 @@ static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu_ = {"selu_", call_selu_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_selu_ = {"selu_", call_selu_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4975,14 +5272,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_280[] = {
+static const dtt_item items_297[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_281[] = {
+static const dtt_cell cells_298[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_280, items_101, cells_281, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_297, items_107, cells_298, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4991,7 +5288,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_280, NULL, cells_281, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_297, NULL, cells_298, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5001,7 +5298,7 @@ static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish = {"mish", call_mish, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_mish = {"mish", call_mish, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5010,7 +5307,7 @@ static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish_ = {"mish_", call_mish_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_mish_ = {"mish_", call_mish_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5020,11 +5317,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_282[] = {
+static const dtt_item items_299[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_282, items_101, cells_182, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_299, items_107, cells_212, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5034,11 +5331,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_283[] = {
+static const dtt_item items_300[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_283, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_300, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5048,7 +5345,7 @@ static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softmin = {"softmin", call_softmin, items_240, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmin = {"softmin", call_softmin, items_257, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5060,7 +5357,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5071,7 +5368,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5083,7 +5380,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5094,7 +5391,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5106,7 +5403,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5117,7 +5414,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5129,7 +5426,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5140,7 +5437,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5152,7 +5449,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5163,7 +5460,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5175,7 +5472,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5186,7 +5483,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5196,7 +5493,7 @@ static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isnan = {"isnan", call_isnan, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isnan = {"isnan", call_isnan, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5206,7 +5503,7 @@ static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isinf = {"isinf", call_isinf, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isinf = {"isinf", call_isinf, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5216,7 +5513,7 @@ static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5226,7 +5523,7 @@ static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5235,7 +5532,7 @@ static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5245,7 +5542,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5254,7 +5551,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5264,7 +5561,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5273,7 +5570,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5283,7 +5580,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5292,7 +5589,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5304,7 +5601,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5315,7 +5612,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5327,7 +5624,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5338,7 +5635,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5350,7 +5647,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5361,7 +5658,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5373,7 +5670,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5384,7 +5681,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5396,7 +5693,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5407,7 +5704,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5417,7 +5714,7 @@ static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5430,12 +5727,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_284[] = {
+static const dtt_item items_301[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_284, items_101, cells_15, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_301, items_107, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5447,12 +5744,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_285[] = {
+static const dtt_item items_302[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_285, items_101, cells_103, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_302, items_107, cells_133, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5463,7 +5760,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_285, NULL, cells_103, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_302, NULL, cells_133, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5473,7 +5770,7 @@ static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan = {"tan", call_tan, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tan = {"tan", call_tan, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5482,7 +5779,7 @@ static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan_ = {"tan_", call_tan_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tan_ = {"tan_", call_tan_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5492,7 +5789,7 @@ static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin = {"asin", call_asin, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asin = {"asin", call_asin, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5501,7 +5798,7 @@ static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin_ = {"asin_", call_asin_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asin_ = {"asin_", call_asin_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5511,7 +5808,7 @@ static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos = {"acos", call_acos, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acos = {"acos", call_acos, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5520,7 +5817,7 @@ static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos_ = {"acos_", call_acos_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acos_ = {"acos_", call_acos_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5530,7 +5827,7 @@ static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan = {"atan", call_atan, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atan = {"atan", call_atan, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5539,7 +5836,7 @@ static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan_ = {"atan_", call_atan_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atan_ = {"atan_", call_atan_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5549,7 +5846,7 @@ static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh = {"sinh", call_sinh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinh = {"sinh", call_sinh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5558,7 +5855,7 @@ static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5568,7 +5865,7 @@ static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh = {"cosh", call_cosh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cosh = {"cosh", call_cosh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5577,7 +5874,7 @@ static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5587,7 +5884,7 @@ static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh = {"asinh", call_asinh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asinh = {"asinh", call_asinh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5596,7 +5893,7 @@ static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5606,7 +5903,7 @@ static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh = {"acosh", call_acosh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acosh = {"acosh", call_acosh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5615,7 +5912,7 @@ static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5625,7 +5922,7 @@ static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh = {"atanh", call_atanh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atanh = {"atanh", call_atanh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5634,7 +5931,7 @@ static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5644,7 +5941,7 @@ static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2 = {"atan2", call_atan2, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_atan2 = {"atan2", call_atan2, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5653,7 +5950,7 @@ static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5663,7 +5960,7 @@ static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot = {"hypot", call_hypot, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hypot = {"hypot", call_hypot, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5672,7 +5969,7 @@ static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5682,7 +5979,7 @@ static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc = {"sinc", call_sinc, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinc = {"sinc", call_sinc, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5691,7 +5988,7 @@ static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5701,7 +5998,7 @@ static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5710,7 +6007,7 @@ static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5720,7 +6017,7 @@ static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5729,7 +6026,7 @@ static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5739,7 +6036,7 @@ static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1 = {"expm1", call_expm1, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_expm1 = {"expm1", call_expm1, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5748,7 +6045,7 @@ static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5758,7 +6055,7 @@ static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2 = {"exp2", call_exp2, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp2 = {"exp2", call_exp2, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5767,7 +6064,7 @@ static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5777,7 +6074,7 @@ static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2 = {"log2", call_log2, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log2 = {"log2", call_log2, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5786,7 +6083,7 @@ static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2_ = {"log2_", call_log2_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log2_ = {"log2_", call_log2_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5796,7 +6093,7 @@ static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10 = {"log10", call_log10, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log10 = {"log10", call_log10, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5805,7 +6102,7 @@ static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10_ = {"log10_", call_log10_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log10_ = {"log10_", call_log10_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5816,11 +6113,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_286[] = {
+static const dtt_item items_303[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_286, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_303, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5830,7 +6127,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_286, NULL, cells_45, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_303, NULL, cells_51, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5842,11 +6139,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_287[] = {
+static const dtt_item items_304[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_287, items_101, cells_116, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_304, items_107, cells_146, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5857,7 +6154,7 @@ static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5867,7 +6164,7 @@ static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5877,7 +6174,7 @@ static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5889,7 +6186,7 @@ static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power = {"float_power", call_float_power, items_271, items_101, cells_116, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_float_power = {"float_power", call_float_power, items_288, items_107, cells_146, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5900,7 +6197,7 @@ static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_272, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_289, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5910,7 +6207,7 @@ static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5919,7 +6216,7 @@ static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5929,7 +6226,7 @@ static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac = {"frac", call_frac, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_frac = {"frac", call_frac, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5938,7 +6235,7 @@ static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac_ = {"frac_", call_frac_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_frac_ = {"frac_", call_frac_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5948,7 +6245,7 @@ static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_positive = {"positive", call_positive, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_positive = {"positive", call_positive, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5958,7 +6255,7 @@ static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_signbit = {"signbit", call_signbit, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_signbit = {"signbit", call_signbit, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5970,7 +6267,7 @@ static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign = {"copysign", call_copysign, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_copysign = {"copysign", call_copysign, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5981,7 +6278,7 @@ static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5993,7 +6290,7 @@ static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod = {"fmod", call_fmod, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_fmod = {"fmod", call_fmod, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6004,7 +6301,7 @@ static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6014,7 +6311,7 @@ static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd = {"gcd", call_gcd, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gcd = {"gcd", call_gcd, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6023,7 +6320,7 @@ static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6033,7 +6330,7 @@ static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm = {"lcm", call_lcm, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_lcm = {"lcm", call_lcm, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6042,7 +6339,7 @@ static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6052,11 +6349,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_288[] = {
+static const dtt_item items_305[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_288, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_305, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6065,7 +6362,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_288, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_305, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6075,7 +6372,7 @@ static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmax = {"fmax", call_fmax, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmax = {"fmax", call_fmax, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6085,7 +6382,7 @@ static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmin = {"fmin", call_fmin, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmin = {"fmin", call_fmin, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6100,13 +6397,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_289[] = {
+static const dtt_item items_306[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_289, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_306, items_107, cells_96, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6120,7 +6417,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_289, NULL, cells_90, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_306, NULL, cells_96, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6130,7 +6427,7 @@ static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6140,7 +6437,7 @@ static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6150,7 +6447,7 @@ static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isreal = {"isreal", call_isreal, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isreal = {"isreal", call_isreal, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6162,12 +6459,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_290[] = {
+static const dtt_item items_307[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_290, items_101, cells_103, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_307, items_107, cells_133, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6178,7 +6475,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_290, NULL, cells_103, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_307, NULL, cells_133, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6190,16 +6487,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_291[] = {
+static const dtt_item items_308[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_292[] = {
+static const dtt_cell cells_309[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_291, items_101, cells_292, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_308, items_107, cells_309, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6210,7 +6507,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_291, NULL, cells_292, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_308, NULL, cells_309, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6222,7 +6519,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_291, items_101, cells_292, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_308, items_107, cells_309, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6233,7 +6530,76 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_291, NULL, cells_292, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_308, NULL, cells_309, 4, 0, 6, 1, 0, NULL};
+
+static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_max_pool2d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int32_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_310[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
+  {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
+  {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_311[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_117}, {2}, {.p = (void *)numbers_116}, {2}, {0},
+};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_310, items_107, cells_311, 6, 1, 10, 0, 0, NULL};
+
+static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_max_pool2d_with_indices(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int32_t)a[9].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_item items_312[] = {
+  {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
+  {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_310, items_312, cells_311, 6, 2, 10, 0, 0, NULL};
+
+static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const int64_t v_divisor_override = (int64_t)a[10].i;
+  dt_status status;
+  status = dt_avg_pool2d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (int32_t)a[7].i, (int32_t)a[8].i,
+    a[9].i ? &v_divisor_override : NULL, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_313[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
+  {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
+  {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
+  {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_314[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_117}, {2}, {0}, {1}, {0}, {0},
+};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_313, items_107, cells_314, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6245,14 +6611,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_293[] = {
+static const dtt_item items_315[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_293, items_101, cells_90, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_315, items_107, cells_96, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6264,7 +6630,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_293, items_101, cells_90, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_315, items_107, cells_96, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6277,7 +6643,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_294[] = {
+static const dtt_item items_316[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -6286,7 +6652,7 @@ static const dtt_item items_294[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_294, items_101, cells_15, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_316, items_107, cells_21, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6298,14 +6664,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_295[] = {
+static const dtt_item items_317[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_295, items_101, cells_103, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_317, items_107, cells_133, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6317,7 +6683,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_296[] = {
+static const dtt_item items_318[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -6325,7 +6691,7 @@ static const dtt_item items_296[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_296, items_101, cells_90, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_318, items_107, cells_96, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6337,7 +6703,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_296, items_101, cells_90, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_318, items_107, cells_96, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6349,7 +6715,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_297[] = {
+static const dtt_item items_319[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -6359,7 +6725,7 @@ static const dtt_item items_297[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_297, items_101, cells_15, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_319, items_107, cells_21, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6369,11 +6735,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_298[] = {
+static const dtt_item items_320[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_298, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_320, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6382,16 +6748,16 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_299[] = {
+static const dtt_item items_321[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_300[] = {
+static const dtt_cell cells_322[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_299, NULL, cells_300, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_321, NULL, cells_322, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6400,13 +6766,13 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_301[] = {
+static const dtt_item items_323[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_301, NULL, cells_300, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_323, NULL, cells_322, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6415,15 +6781,15 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_302[] = {
+static const dtt_item items_324[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_303[] = {
+static const dtt_cell cells_325[] = {
   {0}, {.f = 0.5}, {0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_302, NULL, cells_303, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_324, NULL, cells_325, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6433,13 +6799,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_304[] = {
+static const dtt_item items_326[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_304, NULL, cells_143, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_random_ = {"random_", call_random_, items_326, NULL, cells_173, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6448,10 +6814,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_305[] = {
+static const dtt_item items_327[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_305, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_327, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -6461,10 +6827,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_306[] = {
+static const dtt_item items_328[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_153, items_306, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_183, items_328, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6473,10 +6839,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_307[] = {
+static const dtt_item items_329[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_307, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_329, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -6487,7 +6853,7 @@ static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_156, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_186, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -6497,7 +6863,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_153, items_306, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_183, items_328, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -6509,10 +6875,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_308[] = {
+static const dtt_item items_330[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_308, items_148, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_330, items_178, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6521,11 +6887,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_309[] = {
+static const dtt_item items_331[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_309, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_331, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6535,7 +6901,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_308, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_330, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6545,7 +6911,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_308, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_330, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6554,11 +6920,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_310[] = {
+static const dtt_item items_332[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_310, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_332, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6570,13 +6936,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_311[] = {
+static const dtt_item items_333[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_311, items_101, cells_125, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_333, items_107, cells_155, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6588,7 +6954,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_311, items_101, cells_125, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_333, items_107, cells_155, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6600,13 +6966,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_312[] = {
+static const dtt_item items_334[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_312, items_101, cells_125, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_334, items_107, cells_155, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6616,7 +6982,7 @@ static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max = {"max", call_max, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_max = {"max", call_max, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6626,7 +6992,7 @@ static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min = {"min", call_min, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_min = {"min", call_min, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6637,12 +7003,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_313[] = {
+static const dtt_item items_335[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_313, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_335, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6653,7 +7019,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_313, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_335, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6664,12 +7030,12 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_314[] = {
+static const dtt_item items_336[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_argmax = {"argmax", call_argmax, items_314, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_336, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6680,7 +7046,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_314, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_336, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6692,13 +7058,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_315[] = {
+static const dtt_item items_337[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_315, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_337, items_107, cells_96, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6710,7 +7076,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_315, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_337, items_107, cells_96, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6722,17 +7088,17 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_316[] = {
+static const dtt_item items_338[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_317[] = {
+static const dtt_cell cells_339[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_316, items_101, cells_317, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_338, items_107, cells_339, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6743,7 +7109,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_313, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_335, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6754,7 +7120,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_313, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_335, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6765,12 +7131,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_318[] = {
+static const dtt_item items_340[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_318, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_340, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6780,7 +7146,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_240, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_257, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6789,7 +7155,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_240, NULL, cells_45, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_257, NULL, cells_51, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -6799,7 +7165,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_186, items_156, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_216, items_186, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6811,17 +7177,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_319[] = {
+static const dtt_item items_341[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_320[] = {
+static const dtt_cell cells_342[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_319, items_101, cells_320, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_341, items_107, cells_342, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -6833,7 +7199,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_319, items_156, cells_320, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_341, items_186, cells_342, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6843,7 +7209,7 @@ static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6853,7 +7219,7 @@ static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_119, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_149, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6863,11 +7229,11 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_321[] = {
+static const dtt_item items_343[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_321, items_133, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_343, items_163, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -6875,7 +7241,7 @@ static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_119, items_120, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_149, items_150, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -6883,7 +7249,7 @@ static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_119, items_120, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_149, items_150, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6893,7 +7259,7 @@ static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_119, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_149, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6903,7 +7269,7 @@ static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_119, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_149, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6913,7 +7279,7 @@ static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_119, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_149, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_dtype r_out = 0;
@@ -6923,10 +7289,10 @@ static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_322[] = {
+static const dtt_item items_344[] = {
   {"out", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_119, items_322, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_149, items_344, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -6938,7 +7304,7 @@ static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_device = {"device", call_tensor_device, items_119, items_148, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_device = {"device", call_tensor_device, items_149, items_178, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -6948,7 +7314,7 @@ static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_126, items_156, cells_127, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_156, items_186, cells_157, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -6958,10 +7324,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_323[] = {
+static const dtt_item items_345[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_119, items_323, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_149, items_345, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -6971,7 +7337,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_186, items_156, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_216, items_186, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -6981,7 +7347,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_186, items_156, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_216, items_186, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6991,10 +7357,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_324[] = {
+static const dtt_item items_346[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_119, items_324, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_149, items_346, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -7004,7 +7370,7 @@ static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_version = {"version", call_tensor_version, items_119, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_version = {"version", call_tensor_version, items_149, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   dt_scalar_kind r_out_kind = 0;
@@ -7018,10 +7384,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_325[] = {
+static const dtt_item items_347[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_119, items_325, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_149, items_347, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -7031,7 +7397,7 @@ static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_119, items_145, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_149, items_175, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -7041,7 +7407,7 @@ static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_119, items_156, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_149, items_186, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7050,11 +7416,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_326[] = {
+static const dtt_item items_348[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_326, NULL, cells_205, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_348, NULL, cells_235, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -7064,7 +7430,7 @@ static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_119, items_156, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_149, items_186, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7074,7 +7440,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_119, items_324, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_149, items_346, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7083,11 +7449,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_327[] = {
+static const dtt_item items_349[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_327, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_349, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7096,7 +7462,7 @@ static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_119, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_149, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -7106,7 +7472,7 @@ static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_119, items_145, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_149, items_175, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7116,7 +7482,7 @@ static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_data = {"data", call_tensor_data, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data = {"data", call_tensor_data, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7125,11 +7491,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_328[] = {
+static const dtt_item items_350[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_328, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_350, NULL, cells_103, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7140,7 +7506,7 @@ static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_145, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_175, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -7150,10 +7516,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_329[] = {
+static const dtt_item items_351[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_329, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_351, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7163,13 +7529,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_330[] = {
+static const dtt_item items_352[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_331[] = {
+static const dtt_item items_353[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_330, items_331, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_352, items_353, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -7179,10 +7545,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_332[] = {
+static const dtt_item items_354[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_332, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_354, items_163, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7192,11 +7558,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_333[] = {
+static const dtt_item items_355[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_333, items_324, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_355, items_346, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7207,7 +7573,7 @@ static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_156, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_186, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7216,7 +7582,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_307, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_329, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7227,7 +7593,7 @@ static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_156, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_186, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7236,7 +7602,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_307, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_329, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7247,7 +7613,7 @@ static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_322, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_344, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7256,10 +7622,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_334[] = {
+static const dtt_item items_356[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_334, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_356, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7272,7 +7638,7 @@ static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_148, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_178, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7281,7 +7647,7 @@ static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_149, NULL, cells_97, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_179, NULL, cells_103, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -7291,7 +7657,7 @@ static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_149, items_156, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_179, items_186, cells_103, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7302,7 +7668,7 @@ static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_133, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_163, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7311,10 +7677,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_335[] = {
+static const dtt_item items_357[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_335, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_357, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -7329,12 +7695,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_336[] = {
+static const dtt_item items_358[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_153, items_336, cells_97, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_183, items_358, cells_103, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7343,10 +7709,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_337[] = {
+static const dtt_item items_359[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_337, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_359, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7355,10 +7721,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_338[] = {
+static const dtt_item items_360[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_338, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_360, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7377,7 +7743,7 @@ static dt_status call_empty_cache(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_153, NULL, cells_97, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_183, NULL, cells_103, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7386,7 +7752,7 @@ static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_153, NULL, cells_97, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_183, NULL, cells_103, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7396,11 +7762,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_339[] = {
+static const dtt_item items_361[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_339, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_361, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7410,7 +7776,7 @@ static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach = {"detach", call_detach, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_detach = {"detach", call_detach, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7419,7 +7785,7 @@ static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach_ = {"detach_", call_detach_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_detach_ = {"detach_", call_detach_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7429,7 +7795,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7439,11 +7805,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_340[] = {
+static const dtt_item items_362[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_340, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_362, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7453,7 +7819,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7463,15 +7829,15 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_341[] = {
+static const dtt_item items_363[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_342[] = {
+static const dtt_cell cells_364[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_341, items_101, cells_342, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_363, items_107, cells_364, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7482,12 +7848,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_343[] = {
+static const dtt_item items_365[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_343, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_365, items_107, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7497,12 +7863,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_344[] = {
+static const dtt_item items_366[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_344, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_366, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7512,11 +7878,11 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_345[] = {
+static const dtt_item items_367[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_permute = {"permute", call_permute, items_345, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_367, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7528,12 +7894,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_346[] = {
+static const dtt_item items_368[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_346, items_101, cells_125, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_368, items_107, cells_155, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7543,7 +7909,7 @@ static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t = {"t", call_t, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_t = {"t", call_t, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7553,11 +7919,11 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_347[] = {
+static const dtt_item items_369[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_347, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_369, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7567,7 +7933,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_321, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_343, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7577,7 +7943,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_339, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_361, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7587,7 +7953,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7597,7 +7963,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_339, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_361, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7607,12 +7973,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_348[] = {
+static const dtt_item items_370[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_348, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_370, items_107, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7623,13 +7989,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_349[] = {
+static const dtt_item items_371[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_349, items_101, cells_143, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_371, items_107, cells_173, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7643,17 +8009,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_350[] = {
+static const dtt_item items_372[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_351[] = {
+static const dtt_cell cells_373[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_350, items_101, cells_351, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_372, items_107, cells_373, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7666,13 +8032,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_352[] = {
+static const dtt_item items_374[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_352, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_374, items_107, cells_96, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7683,16 +8049,16 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_353[] = {
+static const dtt_item items_375[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_354[] = {
+static const dtt_cell cells_376[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_353, items_101, cells_354, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_375, items_107, cells_376, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7702,12 +8068,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_355[] = {
+static const dtt_item items_377[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_355, items_93, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_377, items_99, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7717,12 +8083,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_356[] = {
+static const dtt_item items_378[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_356, items_93, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_378, items_99, cells_51, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7733,12 +8099,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_357[] = {
+static const dtt_item items_379[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_357, items_93, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_379, items_99, cells_173, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7748,7 +8114,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_282, items_93, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_299, items_99, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7758,11 +8124,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_358[] = {
+static const dtt_item items_380[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_358, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_380, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7772,7 +8138,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_358, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_380, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7782,11 +8148,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_359[] = {
+static const dtt_item items_381[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_359, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_381, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7796,11 +8162,32 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_360[] = {
+static const dtt_item items_382[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_360, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_382, items_107, cells_51, 2, 1, 3, 0, 0, NULL};
+
+static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_interpolate(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const double *)a[3].p,
+    (int64_t)a[4].i, (dt_interpolation)a[5].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_383[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
+  {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
+  {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_384[] = {
+  {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
+};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_383, items_107, cells_384, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7810,7 +8197,7 @@ static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute = {"absolute", call_absolute, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_absolute = {"absolute", call_absolute, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7819,7 +8206,7 @@ static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7829,7 +8216,7 @@ static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative = {"negative", call_negative, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_negative = {"negative", call_negative, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7838,7 +8225,7 @@ static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative_ = {"negative_", call_negative_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_negative_ = {"negative_", call_negative_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7848,7 +8235,7 @@ static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn = {"sgn", call_sgn, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sgn = {"sgn", call_sgn, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7857,7 +8244,7 @@ static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7867,7 +8254,7 @@ static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix = {"fix", call_fix, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fix = {"fix", call_fix, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7876,7 +8263,7 @@ static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix_ = {"fix_", call_fix_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_fix_ = {"fix_", call_fix_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7886,7 +8273,7 @@ static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7895,7 +8282,7 @@ static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7905,7 +8292,7 @@ static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos = {"arccos", call_arccos, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccos = {"arccos", call_arccos, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7914,7 +8301,7 @@ static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7924,7 +8311,7 @@ static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan = {"arctan", call_arctan, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctan = {"arctan", call_arctan, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7933,7 +8320,7 @@ static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7943,7 +8330,7 @@ static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_186, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_216, items_107, cells_103, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7952,7 +8339,7 @@ static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_186, NULL, cells_97, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_216, NULL, cells_103, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7962,7 +8349,7 @@ static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7971,7 +8358,7 @@ static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7981,7 +8368,7 @@ static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7990,7 +8377,7 @@ static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8000,7 +8387,7 @@ static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_149, items_107, cells_37, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8009,7 +8396,7 @@ static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_119, NULL, cells_31, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_149, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8021,7 +8408,7 @@ static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract = {"subtract", call_subtract, items_267, items_101, cells_268, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_subtract = {"subtract", call_subtract, items_284, items_107, cells_285, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8032,7 +8419,7 @@ static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_267, NULL, cells_268, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_284, NULL, cells_285, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8044,7 +8431,7 @@ static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply = {"multiply", call_multiply, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_multiply = {"multiply", call_multiply, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8055,7 +8442,7 @@ static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8067,7 +8454,7 @@ static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide = {"divide", call_divide, items_270, items_101, cells_103, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_divide = {"divide", call_divide, items_287, items_107, cells_133, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8078,7 +8465,7 @@ static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide_ = {"divide_", call_divide_, items_270, NULL, cells_103, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_divide_ = {"divide_", call_divide_, items_287, NULL, cells_133, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8091,7 +8478,7 @@ static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip = {"clip", call_clip, items_266, items_101, cells_15, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clip = {"clip", call_clip, items_283, items_107, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8102,7 +8489,7 @@ static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip_ = {"clip_", call_clip_, items_266, NULL, cells_15, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clip_ = {"clip_", call_clip_, items_283, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8114,7 +8501,7 @@ static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater = {"greater", call_greater, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater = {"greater", call_greater, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8125,7 +8512,7 @@ static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_ = {"greater_", call_greater_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_ = {"greater_", call_greater_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8137,7 +8524,7 @@ static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8148,7 +8535,7 @@ static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8160,7 +8547,7 @@ static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less = {"less", call_less, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less = {"less", call_less, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8171,7 +8558,7 @@ static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_ = {"less_", call_less_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_ = {"less_", call_less_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8183,7 +8570,7 @@ static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8194,7 +8581,7 @@ static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8206,7 +8593,7 @@ static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_269, items_101, cells_125, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_286, items_107, cells_155, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8217,7 +8604,7 @@ static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_269, NULL, cells_125, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_286, NULL, cells_155, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8227,11 +8614,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_361[] = {
+static const dtt_item items_385[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_361, items_101, cells_97, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_385, items_107, cells_103, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8240,7 +8627,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_361, NULL, cells_97, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_385, NULL, cells_103, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8252,12 +8639,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_362[] = {
+static const dtt_item items_386[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_362, items_233, cells_45, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_386, items_312, cells_51, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8269,7 +8656,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_362, items_233, cells_45, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_386, items_312, cells_51, 3, 2, 3, 0, 1, &function_min};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -8802,7 +9189,12 @@ const dtt_class dtt_classes[] = {
   {NULL, NULL, NULL, NULL}};
 static const dtt_entry functions_nn[] = {
   {"Linear", &function_nn_linear},
+  {"Conv1d", &function_nn_conv1d},
   {"Conv2d", &function_nn_conv2d},
+  {"Conv3d", &function_nn_conv3d},
+  {"ConvTranspose1d", &function_nn_conv_transpose1d},
+  {"ConvTranspose2d", &function_nn_conv_transpose2d},
+  {"ConvTranspose3d", &function_nn_conv_transpose3d},
   {"MaxPool2d", &function_nn_max_pool2d},
   {"AvgPool2d", &function_nn_avg_pool2d},
   {"Upsample", &function_nn_upsample},
@@ -8870,7 +9262,68 @@ static const dtt_entry functions_autograd[] = {
   {"custom_function", &function_custom_function},
   {"set_detect_anomaly", &function_set_detect_anomaly},
   {NULL, NULL}};
+static const dtt_entry functions_functional[] = {
+  {"conv1d", &function_conv1d},
+  {"conv1d_padding", &function_conv1d_padding},
+  {"conv_transpose1d", &function_conv_transpose1d},
+  {"conv2d", &function_conv2d},
+  {"conv2d_padding", &function_conv2d_padding},
+  {"conv_transpose2d", &function_conv_transpose2d},
+  {"conv3d", &function_conv3d},
+  {"conv3d_padding", &function_conv3d_padding},
+  {"conv_transpose3d", &function_conv_transpose3d},
+  {"one_hot", &function_one_hot},
+  {"mse_loss", &function_mse_loss},
+  {"l1_loss", &function_l1_loss},
+  {"nll_loss", &function_nll_loss},
+  {"cross_entropy", &function_cross_entropy},
+  {"binary_cross_entropy", &function_binary_cross_entropy},
+  {"binary_cross_entropy_with_logits", &function_binary_cross_entropy_with_logits},
+  {"linear", &function_linear},
+  {"linear_activation", &function_linear_activation},
+  {"batch_norm", &function_batch_norm},
+  {"layer_norm", &function_layer_norm},
+  {"softmax", &function_softmax},
+  {"log_softmax", &function_log_softmax},
+  {"dropout", &function_dropout},
+  {"dropout_", &function_dropout_},
+  {"embedding", &function_embedding},
+  {"tanh", &function_tanh},
+  {"sigmoid", &function_sigmoid},
+  {"relu", &function_relu},
+  {"leaky_relu", &function_leaky_relu},
+  {"elu", &function_elu},
+  {"softplus", &function_softplus},
+  {"logsigmoid", &function_logsigmoid},
+  {"silu", &function_silu},
+  {"gelu", &function_gelu},
+  {"hardtanh", &function_hardtanh},
+  {"relu6", &function_relu6},
+  {"hardsigmoid", &function_hardsigmoid},
+  {"hardswish", &function_hardswish},
+  {"hardshrink", &function_hardshrink},
+  {"softshrink", &function_softshrink},
+  {"tanhshrink", &function_tanhshrink},
+  {"threshold", &function_threshold},
+  {"softsign", &function_softsign},
+  {"selu", &function_selu},
+  {"celu", &function_celu},
+  {"mish", &function_mish},
+  {"glu", &function_glu},
+  {"prelu", &function_prelu},
+  {"softmin", &function_softmin},
+  {"max_pool2d", &function_max_pool2d},
+  {"max_pool2d_with_indices", &function_max_pool2d_with_indices},
+  {"avg_pool2d", &function_avg_pool2d},
+  {"interpolate", &function_interpolate},
+  {NULL, NULL}};
 static const dtt_entry functions_torch[] = {
+  {"conv1d", &function_conv1d},
+  {"conv_transpose1d", &function_conv_transpose1d},
+  {"conv2d", &function_conv2d},
+  {"conv_transpose2d", &function_conv_transpose2d},
+  {"conv3d", &function_conv3d},
+  {"conv_transpose3d", &function_conv_transpose3d},
   {"empty", &function_empty},
   {"zeros", &function_zeros},
   {"ones", &function_ones},
@@ -8932,8 +9385,6 @@ static const dtt_entry functions_torch[] = {
   {"dot", &function_dot},
   {"addmm", &function_addmm},
   {"module_new", &function_module_new},
-  {"conv2d", &function_conv2d},
-  {"max_pool2d", &function_max_pool2d},
   {"layer_norm", &function_layer_norm},
   {"softmax", &function_softmax},
   {"log_softmax", &function_log_softmax},
@@ -9050,6 +9501,9 @@ static const dtt_entry functions_torch[] = {
   {"lerp", &function_lerp},
   {"addcmul", &function_addcmul},
   {"addcdiv", &function_addcdiv},
+  {"max_pool2d", &function_max_pool2d},
+  {"max_pool2d_with_indices", &function_max_pool2d_with_indices},
+  {"avg_pool2d", &function_avg_pool2d},
   {"rand", &function_rand},
   {"randn", &function_randn},
   {"randint", &function_randint},
@@ -9150,54 +9604,6 @@ static const dtt_entry functions_utils_data[] = {
   {"DataLoader", &function_data_loader_new},
   {"read_idx", &function_read_idx},
   {NULL, NULL}};
-static const dtt_entry functions_functional[] = {
-  {"one_hot", &function_one_hot},
-  {"mse_loss", &function_mse_loss},
-  {"l1_loss", &function_l1_loss},
-  {"nll_loss", &function_nll_loss},
-  {"cross_entropy", &function_cross_entropy},
-  {"binary_cross_entropy", &function_binary_cross_entropy},
-  {"binary_cross_entropy_with_logits", &function_binary_cross_entropy_with_logits},
-  {"linear", &function_linear},
-  {"linear_activation", &function_linear_activation},
-  {"conv2d", &function_conv2d},
-  {"conv2d_padding", &function_conv2d_padding},
-  {"interpolate", &function_interpolate},
-  {"max_pool2d", &function_max_pool2d},
-  {"max_pool2d_with_indices", &function_max_pool2d_with_indices},
-  {"avg_pool2d", &function_avg_pool2d},
-  {"batch_norm", &function_batch_norm},
-  {"layer_norm", &function_layer_norm},
-  {"softmax", &function_softmax},
-  {"log_softmax", &function_log_softmax},
-  {"dropout", &function_dropout},
-  {"dropout_", &function_dropout_},
-  {"embedding", &function_embedding},
-  {"tanh", &function_tanh},
-  {"sigmoid", &function_sigmoid},
-  {"relu", &function_relu},
-  {"leaky_relu", &function_leaky_relu},
-  {"elu", &function_elu},
-  {"softplus", &function_softplus},
-  {"logsigmoid", &function_logsigmoid},
-  {"silu", &function_silu},
-  {"gelu", &function_gelu},
-  {"hardtanh", &function_hardtanh},
-  {"relu6", &function_relu6},
-  {"hardsigmoid", &function_hardsigmoid},
-  {"hardswish", &function_hardswish},
-  {"hardshrink", &function_hardshrink},
-  {"softshrink", &function_softshrink},
-  {"tanhshrink", &function_tanhshrink},
-  {"threshold", &function_threshold},
-  {"softsign", &function_softsign},
-  {"selu", &function_selu},
-  {"celu", &function_celu},
-  {"mish", &function_mish},
-  {"glu", &function_glu},
-  {"prelu", &function_prelu},
-  {"softmin", &function_softmin},
-  {NULL, NULL}};
 static const dtt_entry functions_nn_utils[] = {
   {"clip_grad_norm_", &function_clip_grad_norm_},
   {NULL, NULL}};
@@ -9206,15 +9612,20 @@ const dtt_namespace dtt_namespaces[] = {
   {"optim", functions_optim},
   {"optim.lr_scheduler", functions_optim_lr_scheduler},
   {"autograd", functions_autograd},
+  {"functional", functions_functional},
   {"torch", functions_torch},
   {"utils.data", functions_utils_data},
-  {"functional", functions_functional},
   {"nn.utils", functions_nn_utils},
   {NULL, NULL}};
 
 const dtt_function* const dtt_functions[] = {
   &function_nn_linear,
+  &function_nn_conv1d,
   &function_nn_conv2d,
+  &function_nn_conv3d,
+  &function_nn_conv_transpose1d,
+  &function_nn_conv_transpose2d,
+  &function_nn_conv_transpose3d,
   &function_nn_max_pool2d,
   &function_nn_avg_pool2d,
   &function_nn_upsample,
@@ -9276,6 +9687,15 @@ const dtt_function* const dtt_functions[] = {
   &function_tensor_register_hook,
   &function_hook_remove,
   &function_custom_function,
+  &function_conv1d,
+  &function_conv1d_padding,
+  &function_conv_transpose1d,
+  &function_conv2d,
+  &function_conv2d_padding,
+  &function_conv_transpose2d,
+  &function_conv3d,
+  &function_conv3d_padding,
+  &function_conv_transpose3d,
   &function_empty,
   &function_zeros,
   &function_ones,
@@ -9412,12 +9832,6 @@ const dtt_function* const dtt_functions[] = {
   &function_module_append,
   &function_linear,
   &function_linear_activation,
-  &function_conv2d,
-  &function_conv2d_padding,
-  &function_interpolate,
-  &function_max_pool2d,
-  &function_max_pool2d_with_indices,
-  &function_avg_pool2d,
   &function_batch_norm,
   &function_layer_norm,
   &function_softmax,
@@ -9647,6 +10061,9 @@ const dtt_function* const dtt_functions[] = {
   &function_addcmul_,
   &function_addcdiv,
   &function_addcdiv_,
+  &function_max_pool2d,
+  &function_max_pool2d_with_indices,
+  &function_avg_pool2d,
   &function_rand,
   &function_randn,
   &function_randint,
@@ -9770,6 +10187,7 @@ const dtt_function* const dtt_functions[] = {
   &function_stack,
   &function_repeat,
   &function_flip,
+  &function_interpolate,
   &function_absolute,
   &function_absolute_,
   &function_negative,

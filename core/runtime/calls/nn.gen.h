@@ -47,121 +47,6 @@ struct LinearBackwardCall : Operands<3, 4> {
   std::array<double, 0> floats() const { return {}; }
 };
 
-// Cross-correlation as torch.nn.functional.conv2d. weight is [O, C/groups, R, S]; y [N,O,P,Q] is
-// contiguous or channels-last.
-struct Conv2dCall : Operands<1, 3> {
-  View& y = outputs[0];
-  View& x = inputs[0];
-  View& weight = inputs[1];
-  View& bias = inputs[2];  // may be absent
-  std::array<int64_t, 2> stride = {};
-  std::array<int64_t, 2> padding = {};
-  std::array<int64_t, 2> dilation = {};
-  int64_t groups = 0;
-
-  std::array<int64_t, 7> ints() const { return {{
-    stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
-// Gradient of conv2d with respect to x: g [N,O,P,Q] to gx [N,C,H,W].
-struct Conv2dBackwardInputCall : Operands<1, 2> {
-  View& gx = outputs[0];
-  View& g = inputs[0];
-  View& weight = inputs[1];
-  std::array<int64_t, 2> stride = {};
-  std::array<int64_t, 2> padding = {};
-  std::array<int64_t, 2> dilation = {};
-  int64_t groups = 0;
-
-  std::array<int64_t, 7> ints() const { return {{
-    stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
-// Gradient of conv2d with respect to weight, and to bias (the sum of g over N, P, Q) if wanted.
-struct Conv2dBackwardWeightCall : Operands<2, 2> {
-  View& gweight = outputs[0];
-  View& gbias = outputs[1];  // may be absent
-  View& g = inputs[0];
-  View& x = inputs[1];
-  std::array<int64_t, 2> stride = {};
-  std::array<int64_t, 2> padding = {};
-  std::array<int64_t, 2> dilation = {};
-  int64_t groups = 0;
-
-  std::array<int64_t, 7> ints() const { return {{
-    stride[0], stride[1], padding[0], padding[1], dilation[0], dilation[1], groups}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
-// Maximum of each window; padding never wins, NaN does. indices (int64) = h * W + w in x's plane,
-// the first of equals; -1 of a window that holds padding alone.
-struct MaxPool2dCall : Operands<2, 1> {
-  View& y = outputs[0];
-  View& indices = outputs[1];
-  View& x = inputs[0];
-  std::array<int64_t, 2> kernel_size = {};
-  std::array<int64_t, 2> stride = {};
-  std::array<int64_t, 2> padding = {};
-  std::array<int64_t, 2> dilation = {};
-
-  std::array<int64_t, 8> ints() const { return {{
-    kernel_size[0], kernel_size[1], stride[0], stride[1], padding[0], padding[1], dilation[0],
-    dilation[1]}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
-// gx[n, c, indices[n, c, p, q]] += g[n, c, p, q] in row-major order, except where the index is -1;
-// gx zero elsewhere. The windows are those of max_pool2d: they say which outputs may have chosen an
-// element.
-struct MaxPool2dBackwardCall : Operands<1, 2> {
-  View& gx = outputs[0];
-  View& g = inputs[0];
-  View& indices = inputs[1];
-  std::array<int64_t, 2> kernel_size = {};
-  std::array<int64_t, 2> stride = {};
-  std::array<int64_t, 2> padding = {};
-  std::array<int64_t, 2> dilation = {};
-
-  std::array<int64_t, 8> ints() const { return {{
-    kernel_size[0], kernel_size[1], stride[0], stride[1], padding[0], padding[1], dilation[0],
-    dilation[1]}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
-// Mean of each window; divisor_override 0 means none.
-struct AvgPool2dCall : Operands<1, 1> {
-  View& y = outputs[0];
-  View& x = inputs[0];
-  std::array<int64_t, 2> kernel_size = {};
-  std::array<int64_t, 2> stride = {};
-  std::array<int64_t, 2> padding = {};
-  bool count_include_pad = false;
-  int64_t divisor_override = 0;
-
-  std::array<int64_t, 8> ints() const { return {{
-    kernel_size[0], kernel_size[1], stride[0], stride[1], padding[0], padding[1], count_include_pad,
-    divisor_override}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
-// Gradient of avg_pool2d.
-struct AvgPool2dBackwardCall : Operands<1, 1> {
-  View& gx = outputs[0];
-  View& g = inputs[0];
-  std::array<int64_t, 2> kernel_size = {};
-  std::array<int64_t, 2> stride = {};
-  std::array<int64_t, 2> padding = {};
-  bool count_include_pad = false;
-  int64_t divisor_override = 0;
-
-  std::array<int64_t, 8> ints() const { return {{
-    kernel_size[0], kernel_size[1], stride[0], stride[1], padding[0], padding[1], count_include_pad,
-    divisor_override}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
 // x [N,C,L] in any strides, normalised per channel: with batch statistics (biased variance) when
 // training, else with the running ones. mean, rstd [C] are what was used. Running statistics are
 // not written.
@@ -243,13 +128,6 @@ struct DropoutCall : Operands<1, 2> {
 namespace op {
 
 extern const Op<LinearBackwardCall> linear_backward;
-extern const Op<Conv2dCall> conv2d;
-extern const Op<Conv2dBackwardInputCall> conv2d_backward_input;
-extern const Op<Conv2dBackwardWeightCall> conv2d_backward_weight;
-extern const Op<MaxPool2dCall> max_pool2d;
-extern const Op<MaxPool2dBackwardCall> max_pool2d_backward;
-extern const Op<AvgPool2dCall> avg_pool2d;
-extern const Op<AvgPool2dBackwardCall> avg_pool2d_backward;
 extern const Op<BatchNormCall> batch_norm;
 extern const Op<BatchNormBackwardCall> batch_norm_backward;
 extern const Op<LayerNormCall> layer_norm;

@@ -121,7 +121,75 @@ for sizes, weight, arguments in (
         dtypes=dtypes, rtol={"float32": 1e-4})  # fmt: skip
     row("conv2d", lambda t, x, w, k=arguments: F(t).conv2d(x, w, **k), value(*sizes), value(*weight),
         dtypes=dtypes, rtol={"float32": 1e-4})  # fmt: skip
+for op, sizes, weight, arguments in (
+    ("conv1d", (2, 3, 9), (4, 3, 3), {}),
+    ("conv1d", (2, 4, 20), (6, 2, 5), {"stride": 3, "padding": 2, "dilation": 2, "groups": 2}),
+    ("conv1d", (4, 9), (4, 1, 2), {"groups": 4}),
+    ("conv1d", (0, 3, 9), (4, 3, 3), {"padding": 1}),
+    ("conv3d", (2, 3, 4, 5, 3), (4, 3, 2, 3, 2), {}),
+    (
+        "conv3d",
+        (1, 4, 5, 4, 6),
+        (6, 2, 2, 2, 3),
+        {"stride": (2, 1, 3), "padding": (1, 0, 2), "groups": 2},
+    ),
+    ("conv3d", (2, 6, 4, 4), (3, 2, 3, 2, 2), {"dilation": (2, 1, 2), "padding": 1}),
+    ("conv3d", (0, 2, 4, 4, 4), (3, 2, 3, 3, 3), {}),
+    ("conv3d", (2, 2, 3, 3, 3), (3, 2, 1, 1, 1), {"stride": 2}),
+    ("conv_transpose1d", (2, 4, 5), (4, 3, 3), {}),
+    (
+        "conv_transpose1d",
+        (4, 5),
+        (4, 3, 4),
+        {"stride": 3, "padding": 1, "output_padding": 2, "groups": 2},
+    ),
+    ("conv_transpose2d", (2, 3, 4, 5), (3, 4, 3, 3), {}),
+    (
+        "conv_transpose2d",
+        (2, 4, 3, 4),
+        (4, 3, 2, 3),
+        {"stride": (2, 3), "padding": (0, 1), "output_padding": (1, 2)},
+    ),
+    (
+        "conv_transpose2d",
+        (4, 5, 4),
+        (4, 1, 3, 3),
+        {"groups": 4, "dilation": 2, "output_padding": 1},
+    ),
+    ("conv_transpose2d", (0, 3, 4, 4), (3, 2, 3, 3), {"stride": 2}),
+    (
+        "conv_transpose2d",
+        (2, 3, 4, 4),
+        (3, 2, 3, 3),
+        {"padding": (1, 0), "output_padding": (2, 1), "dilation": (3, 2)},
+    ),
+    ("conv_transpose3d", (2, 3, 2, 3, 4), (3, 2, 2, 3, 2), {}),
+    (
+        "conv_transpose3d",
+        (4, 3, 2, 3),
+        (4, 2, 3, 2, 2),
+        {
+            "stride": 2,
+            "padding": (1, 0, 1),
+            "output_padding": 1,
+            "groups": 2,
+            "dilation": (2, 1, 1),
+        },
+    ),
+):
+    outputs = weight[1] * arguments.get("groups", 1) if "transpose" in op else weight[0]
+    dtypes = FLOATS if "transpose" in op or "dilation" in arguments else NUMBERS
+    # PyTorch's second derivative raises where an output was padded.
+    orders = 1 if "output_padding" in arguments else 3
+    row(op, lambda t, x, w, b, f=op, k=arguments: getattr(F(t), f)(x, w, b, **k), value(*sizes), value(*weight),
+        value(outputs), dtypes=dtypes, orders=orders, rtol={"float32": 1e-4})  # fmt: skip
+    row(op, lambda t, x, w, f=op, k=arguments: getattr(F(t), f)(x, w, **k), value(*sizes), value(*weight),
+        dtypes=dtypes, orders=orders, rtol={"float32": 1e-4})  # fmt: skip
 for padding in ("same", "valid"):
+    row("conv1d_padding", lambda t, x, w, p=padding: F(t).conv1d(x, w, padding=p), value(2, 3, 11),
+        value(2, 3, 4), dtypes=NUMBERS, rtol={"float32": 1e-4})  # fmt: skip
+    row("conv3d_padding", lambda t, x, w, b, p=padding: F(t).conv3d(x, w, b, padding=p), value(1, 3, 4, 3, 5),
+        value(2, 3, 2, 3, 1), value(2), dtypes=NUMBERS, rtol={"float32": 1e-4})  # fmt: skip
     row("conv2d_padding", lambda t, x, w, b, p=padding: F(t).conv2d(x, w, b, padding=p), value(1, 3, 4, 6),
         value(2, 3, 3, 1), value(2), dtypes=NUMBERS, rtol={"float32": 1e-4})  # fmt: skip
 for sizes, arguments in (

@@ -25,6 +25,7 @@ DIFFERENTIABLE = [r for r in ROWS if r.orders and elements(r) <= MANY]
 KEEPS_MORE = {
     ("cross_entropy", 0),  # PyTorch keeps the logarithms, a copy
     ("binary_cross_entropy_with_logits", 2),  # PyTorch keeps a product with pos_weight
+    ("conv1d_padding", 0),  # of an even window: PyTorch pads a copy
     ("matmul", 1),  # of a vector with a batch: PyTorch copies the batch
 }
 # Ops whose constant derivatives end in an error sooner than PyTorch's, which are zeros for one order more.

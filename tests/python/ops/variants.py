@@ -59,7 +59,9 @@ def is_documented(row: Row, dtype: str) -> bool:
     sizes = [i.sizes for i in row.inputs]
     whole = not dtype.startswith("float")
     match row.op:
-        case "conv2d" | "conv2d_padding":  # of a dilated window; of an input without channels
+        case "conv_transpose1d" | "conv_transpose2d" | "conv_transpose3d":
+            return dtype == "int64" or 0 in sizes[1]
+        case name if name.startswith("conv"):  # of a dilated window; of an input without channels
             dilated = dtype in ("int32", "uint8") and dtype not in row.dtypes
             return dilated or sizes[1][1:2] == (0,)
         case "avg_pool2d":

@@ -56,7 +56,9 @@ from ._overloads import randint_like as randint_like
 from ._overloads import normal as normal
 from ._overloads import max as max
 from ._overloads import min as min
+from ._overloads import conv1d as conv1d
 from ._overloads import conv2d as conv2d
+from ._overloads import conv3d as conv3d
 from ._overloads import split as split
 from ._overloads import var as var
 from ._overloads import std as std
@@ -65,6 +67,9 @@ from ._overloads import round as round
 from ._overloads import where as where
 from ._overloads import nonzero as nonzero
 from ._overloads import scatter as scatter
+from ._ops import conv_transpose1d as conv_transpose1d
+from ._ops import conv_transpose2d as conv_transpose2d
+from ._ops import conv_transpose3d as conv_transpose3d
 from ._ops import empty as empty
 from ._ops import zeros as zeros
 from ._ops import ones as ones
@@ -92,7 +97,6 @@ from ._ops import bmm as bmm
 from ._ops import mv as mv
 from ._ops import dot as dot
 from ._ops import addmm as addmm
-from ._ops import max_pool2d as max_pool2d
 from ._ops import layer_norm as layer_norm
 from ._ops import softmax as softmax
 from ._ops import log_softmax as log_softmax
@@ -195,6 +199,9 @@ from ._ops import isreal as isreal
 from ._ops import lerp as lerp
 from ._ops import addcmul as addcmul
 from ._ops import addcdiv as addcdiv
+from ._ops import max_pool2d as max_pool2d
+from ._ops import max_pool2d_with_indices as max_pool2d_with_indices
+from ._ops import avg_pool2d as avg_pool2d
 from ._ops import rand as rand
 from ._ops import randn as randn
 from ._ops import randperm as randperm

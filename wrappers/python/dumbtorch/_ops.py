@@ -119,6 +119,38 @@ def nn_linear(in_features, out_features, *, bias=True, device=None, dtype=None):
     return Module.own(out)
 
 
+def nn_conv1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
+    """1-d convolution of [batch, in_channels, length], or without the batch; functional.conv1d
+    has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c = int_list(stride, 1)
+        padding_c = int_list(padding, 1)
+        dilation_c = int_list(dilation, 1)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_conv1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Conv1d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+    return Module.own(out)
+
+
 def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
     """2-d convolution of [batch, in_channels, height, width], or without the batch;
     functional.conv2d has the formulas.
@@ -148,6 +180,140 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         out = lib.py_nn_conv2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Conv2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_conv3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
+    """3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
+    functional.conv3d has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c = int_list(stride, 3)
+        padding_c = int_list(padding, 3)
+        dilation_c = int_list(dilation, 3)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_conv3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups, bias, c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Conv3d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] dilation:i64[] groups:i64 bias:bool padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_conv_transpose1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
+    """The transpose of 1-d convolution, of [batch, in_channels, length], or without the batch;
+    functional.conv_transpose1d has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: What is left out of the output at both ends.
+        output_padding: What the output is larger at one end.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        dilation: Step between the window's points: height, width.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c = int_list(stride, 1)
+        padding_c = int_list(padding, 1)
+        output_padding_c = int_list(output_padding, 1)
+        dilation_c = int_list(dilation, 1)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_conv_transpose1d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ConvTranspose1d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_conv_transpose2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
+    """The transpose of 2-d convolution, of [batch, in_channels, height, width], or without the
+    batch; functional.conv_transpose2d has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: What is left out of the output at both ends.
+        output_padding: What the output is larger at one end.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        dilation: Step between the window's points: height, width.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c = int_list(stride, 2)
+        padding_c = int_list(padding, 2)
+        output_padding_c = int_list(output_padding, 2)
+        dilation_c = int_list(dilation, 2)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_conv_transpose2d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ConvTranspose2d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
+    """The transpose of 3-d convolution, of [batch, in_channels, depth, height, width], or
+    without the batch; functional.conv_transpose3d has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: What is left out of the output at both ends.
+        output_padding: What the output is larger at one end.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        dilation: Step between the window's points: height, width.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c = int_list(stride, 3)
+        padding_c = int_list(padding, 3)
+        output_padding_c = int_list(output_padding, 3)
+        dilation_c = int_list(dilation, 3)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_conv_transpose3d(in_channels, out_channels, kernel_size_c, len(kernel_size_c), stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, bias, dilation_c, len(dilation_c), c_string(padding_mode), device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ConvTranspose3d", "in_channels:i64 out_channels:i64 kernel_size:i64[] stride:i64[] padding:i64[] output_padding:i64[] groups:i64 bias:bool dilation:i64[] padding_mode:str device:device? dtype:enum?", in_channels, out_channels, kernel_size, stride, padding, output_padding, groups, bias, dilation, padding_mode, device, dtype) from None
     return Module.own(out)
 
 
@@ -1264,6 +1430,222 @@ def custom_function(name, inputs, outputs, saved, backward, dirty=()):
     except BAD_ARGUMENTS as error:
         raise complain(error, "custom_function", "name:str? inputs:tensor[] outputs:tensor[] saved:tensor?[] backward:callback dirty:tensor[]", name, inputs, outputs, saved, backward, dirty) from None
     return take_tensors(out)
+
+
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+    out_channels, length], where length is (size + 2 * padding - dilation * (kernel - 1) -
+    1) / stride + 1, rounded down.
+
+    Args:
+        weight: [out_channels, channels / groups, length].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: Zeros around the input, for each spatial dimension.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+        groups: The channels are split into so many groups that do not mix.
+    """
+    try:
+        stride_c = int_list(stride, 1)
+        padding_c = int_list(padding, 1)
+        dilation_c = int_list(dilation, 1)
+        out = lib.py_conv1d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv1d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+    return wrap(out)
+
+
+def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
+    """conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
+
+    Args:
+        weight: [out_channels, channels / groups, length].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: valid: no zeros around the input; same: as many as make the output as large
+            as the input, the odd one at the end.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+        groups: The channels are split into so many groups that do not mix.
+    """
+    try:
+        stride_c = int_list(stride, 1)
+        dilation_c = int_list(dilation, 1)
+        out = lib.py_conv1d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv1d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:str dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+    return wrap(out)
+
+
+def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The transpose of conv1d as a linear map of its input, which the gradient of conv1d is,
+    too (also called deconvolution): [batch, out_channels, length], where length is (size -
+    1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
+
+    Args:
+        weight: [channels, out_channels / groups, length].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: What is left out of the output at both ends, for each spatial dimension.
+        output_padding: What the output is larger at one end, for each spatial dimension:
+            several sizes of input give the same size in conv, and this says which one comes
+            back. Smaller than stride or dilation.
+        groups: The channels are split into so many groups that do not mix.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+    """
+    try:
+        stride_c = int_list(stride, 1)
+        padding_c = int_list(padding, 1)
+        output_padding_c = int_list(output_padding, 1)
+        dilation_c = int_list(dilation, 1)
+        out = lib.py_conv_transpose1d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv_transpose1d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] output_padding:i64[] groups:i64 dilation:i64[]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+    return wrap(out)
+
+
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+    out_channels, height, width], where height and width are (size + 2 * padding - dilation
+    * (kernel - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last
+    out.
+
+    Args:
+        weight: [out_channels, channels / groups, height, width].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: Zeros around the input, for each spatial dimension.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+        groups: The channels are split into so many groups that do not mix.
+    """
+    try:
+        stride_c = int_list(stride, 2)
+        padding_c = int_list(padding, 2)
+        dilation_c = int_list(dilation, 2)
+        out = lib.py_conv2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+    return wrap(out)
+
+
+def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
+    """conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
+
+    Args:
+        weight: [out_channels, channels / groups, height, width].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: valid: no zeros around the input; same: as many as make the output as large
+            as the input, the odd one at the end.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+        groups: The channels are split into so many groups that do not mix.
+    """
+    try:
+        stride_c = int_list(stride, 2)
+        dilation_c = int_list(dilation, 2)
+        out = lib.py_conv2d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:str dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+    return wrap(out)
+
+
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The transpose of conv2d as a linear map of its input, which the gradient of conv2d is,
+    too (also called deconvolution): [batch, out_channels, height, width], where height and
+    width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding +
+    1.
+
+    Args:
+        weight: [channels, out_channels / groups, height, width].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: What is left out of the output at both ends, for each spatial dimension.
+        output_padding: What the output is larger at one end, for each spatial dimension:
+            several sizes of input give the same size in conv, and this says which one comes
+            back. Smaller than stride or dilation.
+        groups: The channels are split into so many groups that do not mix.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+    """
+    try:
+        stride_c = int_list(stride, 2)
+        padding_c = int_list(padding, 2)
+        output_padding_c = int_list(output_padding, 2)
+        dilation_c = int_list(dilation, 2)
+        out = lib.py_conv_transpose2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv_transpose2d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] output_padding:i64[] groups:i64 dilation:i64[]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+    return wrap(out)
+
+
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
+    out_channels, depth, height, width], where depth, height and width are (size + 2 *
+    padding - dilation * (kernel - 1) - 1) / stride + 1, rounded down.
+
+    Args:
+        weight: [out_channels, channels / groups, depth, height, width].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: Zeros around the input, for each spatial dimension.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+        groups: The channels are split into so many groups that do not mix.
+    """
+    try:
+        stride_c = int_list(stride, 3)
+        padding_c = int_list(padding, 3)
+        dilation_c = int_list(dilation, 3)
+        out = lib.py_conv3d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv3d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+    return wrap(out)
+
+
+def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
+    """conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
+
+    Args:
+        weight: [out_channels, channels / groups, depth, height, width].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: valid: no zeros around the input; same: as many as make the output as large
+            as the input, the odd one at the end.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+        groups: The channels are split into so many groups that do not mix.
+    """
+    try:
+        stride_c = int_list(stride, 3)
+        dilation_c = int_list(dilation, 3)
+        out = lib.py_conv3d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv3d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:str dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
+    return wrap(out)
+
+
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+    """The transpose of conv3d as a linear map of its input, which the gradient of conv3d is,
+    too (also called deconvolution): [batch, out_channels, depth, height, width], where
+    depth, height and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1)
+    + output_padding + 1.
+
+    Args:
+        weight: [channels, out_channels / groups, depth, height, width].
+        bias: [out_channels], or absent.
+        stride: Distance of two windows, for each spatial dimension.
+        padding: What is left out of the output at both ends, for each spatial dimension.
+        output_padding: What the output is larger at one end, for each spatial dimension:
+            several sizes of input give the same size in conv, and this says which one comes
+            back. Smaller than stride or dilation.
+        groups: The channels are split into so many groups that do not mix.
+        dilation: Distance of two elements of a window, for each spatial dimension.
+    """
+    try:
+        stride_c = int_list(stride, 3)
+        padding_c = int_list(padding, 3)
+        output_padding_c = int_list(output_padding, 3)
+        dilation_c = int_list(dilation, 3)
+        out = lib.py_conv_transpose3d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), output_padding_c, len(output_padding_c), groups, dilation_c, len(dilation_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "conv_transpose3d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] output_padding:i64[] groups:i64 dilation:i64[]", input, weight, bias, stride, padding, output_padding, groups, dilation) from None
+    return wrap(out)
 
 
 def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory_format=None):
@@ -2783,142 +3165,6 @@ def linear_activation(input, weight, bias, activation):
         out = lib.py_linear_activation(input._h, weight._h, 0 if bias is None else bias._h, ACTIVATION[activation])
     except BAD_ARGUMENTS as error:
         raise complain(error, "linear_activation", "input:tensor weight:tensor bias:tensor? activation:enum", input, weight, bias, activation) from None
-    return wrap(out)
-
-
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
-    out_channels, height, width], where height and width are (size + 2 * padding - dilation
-    * (kernel - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last
-    out.
-
-    Args:
-        weight: [out_channels, channels / groups, height, width].
-        bias: [out_channels], or absent.
-        stride: Distance of two windows: height, width.
-        padding: Zeros around the input: height, width.
-        dilation: Distance of two elements of a window: height, width.
-        groups: The channels are split into so many groups that do not mix.
-    """
-    try:
-        stride_c = int_list(stride, 2)
-        padding_c = int_list(padding, 2)
-        dilation_c = int_list(dilation, 2)
-        out = lib.py_conv2d(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), padding_c, len(padding_c), dilation_c, len(dilation_c), groups)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "conv2d", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:i64[] dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
-    return wrap(out)
-
-
-def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation=1, groups=1):
-    """conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
-
-    Args:
-        weight: [out_channels, channels / groups, height, width].
-        bias: [out_channels], or absent.
-        stride: Distance of two windows: height, width.
-        padding: valid: no zeros around the input; same: as many as make the output as large
-            as the input, the odd one at the end.
-        dilation: Distance of two elements of a window: height, width.
-        groups: The channels are split into so many groups that do not mix.
-    """
-    try:
-        stride_c = int_list(stride, 2)
-        dilation_c = int_list(dilation, 2)
-        out = lib.py_conv2d_padding(input._h, weight._h, 0 if bias is None else bias._h, stride_c, len(stride_c), c_string(padding), dilation_c, len(dilation_c), groups)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "conv2d_padding", "input:tensor weight:tensor bias:tensor? stride:i64[] padding:str dilation:i64[] groups:i64", input, weight, bias, stride, padding, dilation, groups) from None
-    return wrap(out)
-
-
-def interpolate(input, size=None, scale_factor=None, mode='nearest'):
-    """Resizes images by repeating or leaving out elements. Channels-last in gives channels-
-    last out.
-
-    Args:
-        size: The new spatial sizes; one number stands for all of them.
-        scale_factor: Factors of the spatial sizes instead, which become size * factor,
-            rounded down; one number stands for all of them.
-        mode: Which element of the input stands for one of the output.
-    """
-    try:
-        size_c, size_c_n = optional_ints(size, 1)
-        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
-        out = lib.py_interpolate(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "interpolate", "input:tensor size:i64[]? scale_factor:f64[]? mode:enum", input, size, scale_factor, mode) from None
-    return wrap(out)
-
-
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel
-    - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
-
-    Args:
-        kernel_size: The window: height, width.
-        stride: Distance of two windows; absent means kernel_size.
-        padding: Padding that never wins: at most half of the window.
-        dilation: Distance of two elements of a window.
-        ceil_mode: Whether windows may hang over the end.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 2)
-        stride_c, stride_c_n = optional_ints(stride, 2)
-        padding_c = int_list(padding, 2)
-        dilation_c = int_list(dilation, 2)
-        out = lib.py_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool2d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
-    return wrap(out)
-
-
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
-    dilated ones may.
-
-    Args:
-        kernel_size: The window: height, width.
-        stride: Distance of two windows; absent means kernel_size.
-        padding: Padding that never wins: at most half of the window.
-        dilation: Distance of two elements of a window.
-        ceil_mode: Whether windows may hang over the end.
-
-    Returns:
-        The maxima, and their positions in the flattened height x width (int64).
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 2)
-        stride_c, stride_c_n = optional_ints(stride, 2)
-        padding_c = int_list(padding, 2)
-        dilation_c = int_list(dilation, 2)
-        out = ffi_new("int64_t[2]")
-        status = lib.py_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "max_pool2d_with_indices", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
-    if status:
-        raise fail()
-    return max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
-
-
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
-    """Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
-    rounded down, or up in ceil_mode.
-
-    Args:
-        kernel_size: The window: height, width.
-        stride: Distance of two windows; absent means kernel_size.
-        padding: Zeros around the input: at most half of the window.
-        ceil_mode: Whether windows may hang over the end.
-        count_include_pad: Whether padding counts in the divisor.
-        divisor_override: The divisor to use instead of the window's size.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 2)
-        stride_c, stride_c_n = optional_ints(stride, 2)
-        padding_c = int_list(padding, 2)
-        out = lib.py_avg_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "avg_pool2d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
     return wrap(out)
 
 
@@ -5737,6 +5983,78 @@ def addcdiv_(input, tensor1, tensor2, *, value=1):
     return input
 
 
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel
+    - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+
+    Args:
+        kernel_size: The window: height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Padding that never wins: at most half of the window.
+        dilation: Distance of two elements of a window.
+        ceil_mode: Whether windows may hang over the end.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        padding_c = int_list(padding, 2)
+        dilation_c = int_list(dilation, 2)
+        out = lib.py_max_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_pool2d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+    return wrap(out)
+
+
+def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
+    dilated ones may.
+
+    Args:
+        kernel_size: The window: height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Padding that never wins: at most half of the window.
+        dilation: Distance of two elements of a window.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The maxima, and their positions in the flattened height x width (int64).
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        padding_c = int_list(padding, 2)
+        dilation_c = int_list(dilation, 2)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_max_pool2d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_pool2d_with_indices", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+    if status:
+        raise fail()
+    return max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
+
+
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
+    rounded down, or up in ceil_mode.
+
+    Args:
+        kernel_size: The window: height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Zeros around the input: at most half of the window.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor to use instead of the window's size.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        padding_c = int_list(padding, 2)
+        out = lib.py_avg_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "avg_pool2d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+    return wrap(out)
+
+
 def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False):
     """Uniform numbers in [0, 1).
 
@@ -7460,6 +7778,25 @@ def flip(input, *args, dims=None):
     return wrap(out)
 
 
+def interpolate(input, size=None, scale_factor=None, mode='nearest'):
+    """Resizes images by repeating or leaving out elements. Channels-last in gives channels-
+    last out.
+
+    Args:
+        size: The new spatial sizes; one number stands for all of them.
+        scale_factor: Factors of the spatial sizes instead, which become size * factor,
+            rounded down; one number stands for all of them.
+        mode: Which element of the input stands for one of the output.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_interpolate(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "interpolate", "input:tensor size:i64[]? scale_factor:f64[]? mode:enum", input, size, scale_factor, mode) from None
+    return wrap(out)
+
+
 def absolute(input):
     """Another name of `abs`."""
     try:
@@ -8791,8 +9128,8 @@ get_tf32_result = result_type("get_tf32", "matmul convolution")
 module_named_parameters_result = result_type("module_named_parameters", "names tensors")
 module_named_buffers_result = result_type("module_named_buffers", "names tensors")
 module_state_dict_result = result_type("module_state_dict", "names tensors")
-max_pool2d_with_indices_result = result_type("max_pool2d_with_indices", "values indices")
 optimizer_state_dict_result = result_type("optimizer_state_dict", "names tensors")
+max_pool2d_with_indices_result = result_type("max_pool2d_with_indices", "values indices")
 max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
 memory_stats_result = result_type("memory_stats", "allocated reserved peak")
@@ -9146,6 +9483,15 @@ NAMESPACES = {
         "set_detect_anomaly": set_detect_anomaly,
     },
     "functional": {
+        "conv1d": conv1d,
+        "conv1d_padding": conv1d_padding,
+        "conv_transpose1d": conv_transpose1d,
+        "conv2d": conv2d,
+        "conv2d_padding": conv2d_padding,
+        "conv_transpose2d": conv_transpose2d,
+        "conv3d": conv3d,
+        "conv3d_padding": conv3d_padding,
+        "conv_transpose3d": conv_transpose3d,
         "one_hot": one_hot,
         "mse_loss": mse_loss,
         "l1_loss": l1_loss,
@@ -9155,12 +9501,6 @@ NAMESPACES = {
         "binary_cross_entropy_with_logits": binary_cross_entropy_with_logits,
         "linear": linear,
         "linear_activation": linear_activation,
-        "conv2d": conv2d,
-        "conv2d_padding": conv2d_padding,
-        "interpolate": interpolate,
-        "max_pool2d": max_pool2d,
-        "max_pool2d_with_indices": max_pool2d_with_indices,
-        "avg_pool2d": avg_pool2d,
         "batch_norm": batch_norm,
         "layer_norm": layer_norm,
         "softmax": softmax,
@@ -9192,10 +9532,19 @@ NAMESPACES = {
         "glu": glu,
         "prelu": prelu,
         "softmin": softmin,
+        "max_pool2d": max_pool2d,
+        "max_pool2d_with_indices": max_pool2d_with_indices,
+        "avg_pool2d": avg_pool2d,
+        "interpolate": interpolate,
     },
     "nn": {
         "Linear": nn_linear,
+        "Conv1d": nn_conv1d,
         "Conv2d": nn_conv2d,
+        "Conv3d": nn_conv3d,
+        "ConvTranspose1d": nn_conv_transpose1d,
+        "ConvTranspose2d": nn_conv_transpose2d,
+        "ConvTranspose3d": nn_conv_transpose3d,
         "MaxPool2d": nn_max_pool2d,
         "AvgPool2d": nn_avg_pool2d,
         "Upsample": nn_upsample,
@@ -9261,6 +9610,12 @@ NAMESPACES = {
         "CosineAnnealingLR": optim_cosine_annealing_lr,
     },
     "torch": {
+        "conv1d": conv1d,
+        "conv_transpose1d": conv_transpose1d,
+        "conv2d": conv2d,
+        "conv_transpose2d": conv_transpose2d,
+        "conv3d": conv3d,
+        "conv_transpose3d": conv_transpose3d,
         "empty": empty,
         "zeros": zeros,
         "ones": ones,
@@ -9291,8 +9646,6 @@ NAMESPACES = {
         "mv": mv,
         "dot": dot,
         "addmm": addmm,
-        "conv2d": conv2d,
-        "max_pool2d": max_pool2d,
         "layer_norm": layer_norm,
         "softmax": softmax,
         "log_softmax": log_softmax,
@@ -9397,6 +9750,9 @@ NAMESPACES = {
         "lerp": lerp,
         "addcmul": addcmul,
         "addcdiv": addcdiv,
+        "max_pool2d": max_pool2d,
+        "max_pool2d_with_indices": max_pool2d_with_indices,
+        "avg_pool2d": avg_pool2d,
         "rand": rand,
         "randn": randn,
         "randint": randint,

@@ -68,9 +68,21 @@ def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None)
     return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
 
 
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """1-d convolution. padding is numbers, "valid" (none) or "same" (the output is as large)."""
+    function = _ops.conv1d_padding if isinstance(padding, str) else _ops.conv1d
+    return function(input, weight, bias, stride, padding, dilation, groups)
+
+
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """2-d convolution. padding is numbers, "valid" (none) or "same" (the output is as large)."""
     function = _ops.conv2d_padding if isinstance(padding, str) else _ops.conv2d
+    return function(input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """3-d convolution. padding is numbers, "valid" (none) or "same" (the output is as large)."""
+    function = _ops.conv3d_padding if isinstance(padding, str) else _ops.conv3d
     return function(input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -194,7 +206,7 @@ _LISTED = (
     nonzero,
     round,
 )
-FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, conv2d)}
+FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, conv1d, conv2d, conv3d)}
 METHODS = {
     f.__name__: f
     for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_)

@@ -11,7 +11,9 @@ globals().update(_ops.NAMESPACES["functional"])
 
 __all__ = list(_ops.NAMESPACES["functional"])
 
+conv1d = _overloads.conv1d
 conv2d = _overloads.conv2d
+conv3d = _overloads.conv3d
 
 
 def softmax(input, dim, *, dtype=None):

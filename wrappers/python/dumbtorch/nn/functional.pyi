@@ -5,6 +5,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 from .._tensor import Tensor
 
+from .._ops import conv1d as conv1d
+from .._ops import conv1d_padding as conv1d_padding
+from .._ops import conv_transpose1d as conv_transpose1d
+from .._ops import conv2d as conv2d
+from .._ops import conv2d_padding as conv2d_padding
+from .._ops import conv_transpose2d as conv_transpose2d
+from .._ops import conv3d as conv3d
+from .._ops import conv3d_padding as conv3d_padding
+from .._ops import conv_transpose3d as conv_transpose3d
 from .._ops import one_hot as one_hot
 from .._ops import mse_loss as mse_loss
 from .._ops import l1_loss as l1_loss
@@ -14,10 +23,6 @@ from .._ops import binary_cross_entropy as binary_cross_entropy
 from .._ops import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits
 from .._ops import linear as linear
 from .._ops import linear_activation as linear_activation
-from .._ops import conv2d as conv2d
-from .._ops import conv2d_padding as conv2d_padding
-from .._ops import max_pool2d_with_indices as max_pool2d_with_indices
-from .._ops import avg_pool2d as avg_pool2d
 from .._ops import batch_norm as batch_norm
 from .._ops import layer_norm as layer_norm
 from .._ops import log_softmax as log_softmax
@@ -48,6 +53,8 @@ from .._ops import functional_mish as mish
 from .._ops import glu as glu
 from .._ops import prelu as prelu
 from .._ops import softmin as softmin
+from .._ops import max_pool2d_with_indices as max_pool2d_with_indices
+from .._ops import avg_pool2d as avg_pool2d
 
 def softmax(input, dim, *, dtype=None) -> Any: ...
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) -> Any: ...

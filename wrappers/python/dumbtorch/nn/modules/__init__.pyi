@@ -5,7 +5,12 @@ from .layers import BCEWithLogitsLoss as BCEWithLogitsLoss
 from .layers import BatchNorm1d as BatchNorm1d
 from .layers import BatchNorm2d as BatchNorm2d
 from .layers import CELU as CELU
+from .layers import Conv1d as Conv1d
 from .layers import Conv2d as Conv2d
+from .layers import Conv3d as Conv3d
+from .layers import ConvTranspose1d as ConvTranspose1d
+from .layers import ConvTranspose2d as ConvTranspose2d
+from .layers import ConvTranspose3d as ConvTranspose3d
 from .layers import CrossEntropyLoss as CrossEntropyLoss
 from .layers import Dropout as Dropout
 from .layers import ELU as ELU

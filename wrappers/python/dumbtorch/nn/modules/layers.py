@@ -57,6 +57,85 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
+class Conv1d(Module):
+    """1-d convolution of [batch, in_channels, length], or without the batch; functional.conv1d
+    has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
+        dilation: Step between the window's points: height, width.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 1))
+        stride = tuple(int_list(stride, 1))
+        if isinstance(padding, str):
+            if padding not in ('valid', 'same'):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
+        else:
+            padding = tuple(int_list(padding, 1))
+        dilation = tuple(int_list(dilation, 1))
+        if not (groups > 0):
+            raise ValueError("groups must be a positive integer")
+        if not ((in_channels % groups) == 0):
+            raise ValueError("in_channels must be divisible by groups")
+        if not ((out_channels % groups) == 0):
+            raise ValueError("out_channels must be divisible by groups")
+        if not (padding_mode == "zeros"):
+            raise ValueError("padding_mode must be 'zeros'")
+        if not ((padding != "same") or (stride == (1,))):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self.register_parameter("weight", Parameter(_ops.empty((out_channels, in_channels // groups, kernel_size[0]), dtype=dtype, device=device)))
+        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        fan_in = (self.in_channels // self.groups) * self.kernel_size[0]
+        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
+        with no_grad():
+            _ops.uniform_(self._parameters["weight"], -bound, bound)
+            if self._parameters["bias"] is not None:
+                _ops.uniform_(self._parameters["bias"], -bound, bound)
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return functional.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def extra_repr(self):
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != (0,):
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1,):
+            parts.append(f"dilation={self.dilation}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append(f"bias=False")
+        return ", ".join(parts)
+
+
 class Conv2d(Module):
     """2-d convolution of [batch, in_channels, height, width], or without the batch;
     functional.conv2d has the formulas.
@@ -129,6 +208,319 @@ class Conv2d(Module):
             parts.append(f"padding={self.padding}")
         if self.dilation != (1, 1):
             parts.append(f"dilation={self.dilation}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append(f"bias=False")
+        return ", ".join(parts)
+
+
+class Conv3d(Module):
+    """3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
+    functional.conv3d has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: Rows and columns added on each side: height, width, or 'valid', or 'same'.
+        dilation: Step between the window's points: height, width.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True, padding_mode='zeros', device=None, dtype=None):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 3))
+        stride = tuple(int_list(stride, 3))
+        if isinstance(padding, str):
+            if padding not in ('valid', 'same'):
+                raise ValueError(f"Invalid padding string {padding!r}, should be one of {{'valid', 'same'}}")
+        else:
+            padding = tuple(int_list(padding, 3))
+        dilation = tuple(int_list(dilation, 3))
+        if not (groups > 0):
+            raise ValueError("groups must be a positive integer")
+        if not ((in_channels % groups) == 0):
+            raise ValueError("in_channels must be divisible by groups")
+        if not ((out_channels % groups) == 0):
+            raise ValueError("out_channels must be divisible by groups")
+        if not (padding_mode == "zeros"):
+            raise ValueError("padding_mode must be 'zeros'")
+        if not ((padding != "same") or (stride == (1, 1, 1))):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.groups = groups
+        self.padding_mode = padding_mode
+        self.register_parameter("weight", Parameter(_ops.empty((out_channels, in_channels // groups, kernel_size[0], kernel_size[1], kernel_size[2]), dtype=dtype, device=device)))
+        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        fan_in = (((self.in_channels // self.groups) * self.kernel_size[0]) * self.kernel_size[1]) * self.kernel_size[2]
+        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
+        with no_grad():
+            _ops.uniform_(self._parameters["weight"], -bound, bound)
+            if self._parameters["bias"] is not None:
+                _ops.uniform_(self._parameters["bias"], -bound, bound)
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return functional.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+
+    def extra_repr(self):
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != (0, 0, 0):
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1, 1, 1):
+            parts.append(f"dilation={self.dilation}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append(f"bias=False")
+        return ", ".join(parts)
+
+
+class ConvTranspose1d(Module):
+    """The transpose of 1-d convolution, of [batch, in_channels, length], or without the batch;
+    functional.conv_transpose1d has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: What is left out of the output at both ends.
+        output_padding: What the output is larger at one end.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        dilation: Step between the window's points: height, width.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 1))
+        stride = tuple(int_list(stride, 1))
+        padding = tuple(int_list(padding, 1))
+        output_padding = tuple(int_list(output_padding, 1))
+        dilation = tuple(int_list(dilation, 1))
+        if not (padding_mode == "zeros"):
+            raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose1d")
+        if not (groups > 0):
+            raise ValueError("groups must be a positive integer")
+        if not ((in_channels % groups) == 0):
+            raise ValueError("in_channels must be divisible by groups")
+        if not ((out_channels % groups) == 0):
+            raise ValueError("out_channels must be divisible by groups")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.output_padding = output_padding
+        self.groups = groups
+        self.dilation = dilation
+        self.padding_mode = padding_mode
+        self.register_parameter("weight", Parameter(_ops.empty((in_channels, out_channels // groups, kernel_size[0]), dtype=dtype, device=device)))
+        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        fan_in = (self.out_channels // self.groups) * self.kernel_size[0]
+        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
+        with no_grad():
+            _ops.uniform_(self._parameters["weight"], -bound, bound)
+            if self._parameters["bias"] is not None:
+                _ops.uniform_(self._parameters["bias"], -bound, bound)
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.conv_transpose1d(input, weight, bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+
+    def extra_repr(self):
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != (0,):
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1,):
+            parts.append(f"dilation={self.dilation}")
+        if self.output_padding != (0,):
+            parts.append(f"output_padding={self.output_padding}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append(f"bias=False")
+        return ", ".join(parts)
+
+
+class ConvTranspose2d(Module):
+    """The transpose of 2-d convolution, of [batch, in_channels, height, width], or without the
+    batch; functional.conv_transpose2d has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: What is left out of the output at both ends.
+        output_padding: What the output is larger at one end.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        dilation: Step between the window's points: height, width.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 2))
+        stride = tuple(int_list(stride, 2))
+        padding = tuple(int_list(padding, 2))
+        output_padding = tuple(int_list(output_padding, 2))
+        dilation = tuple(int_list(dilation, 2))
+        if not (padding_mode == "zeros"):
+            raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose2d")
+        if not (groups > 0):
+            raise ValueError("groups must be a positive integer")
+        if not ((in_channels % groups) == 0):
+            raise ValueError("in_channels must be divisible by groups")
+        if not ((out_channels % groups) == 0):
+            raise ValueError("out_channels must be divisible by groups")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.output_padding = output_padding
+        self.groups = groups
+        self.dilation = dilation
+        self.padding_mode = padding_mode
+        self.register_parameter("weight", Parameter(_ops.empty((in_channels, out_channels // groups, kernel_size[0], kernel_size[1]), dtype=dtype, device=device)))
+        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        fan_in = ((self.out_channels // self.groups) * self.kernel_size[0]) * self.kernel_size[1]
+        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
+        with no_grad():
+            _ops.uniform_(self._parameters["weight"], -bound, bound)
+            if self._parameters["bias"] is not None:
+                _ops.uniform_(self._parameters["bias"], -bound, bound)
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.conv_transpose2d(input, weight, bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+
+    def extra_repr(self):
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != (0, 0):
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1, 1):
+            parts.append(f"dilation={self.dilation}")
+        if self.output_padding != (0, 0):
+            parts.append(f"output_padding={self.output_padding}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append(f"bias=False")
+        return ", ".join(parts)
+
+
+class ConvTranspose3d(Module):
+    """The transpose of 3-d convolution, of [batch, in_channels, depth, height, width], or
+    without the batch; functional.conv_transpose3d has the formulas.
+
+    Args:
+        in_channels: Channels of the input.
+        out_channels: Channels of the output.
+        kernel_size: Height and width of the window.
+        stride: Step of the window: height, width.
+        padding: What is left out of the output at both ends.
+        output_padding: What the output is larger at one end.
+        groups: The channels are split into so many groups that do not mix.
+        bias: Whether there is a bias.
+        dilation: Step between the window's points: height, width.
+        padding_mode: Must be zeros.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 3))
+        stride = tuple(int_list(stride, 3))
+        padding = tuple(int_list(padding, 3))
+        output_padding = tuple(int_list(output_padding, 3))
+        dilation = tuple(int_list(dilation, 3))
+        if not (padding_mode == "zeros"):
+            raise ValueError("Only \"zeros\" padding mode is supported for ConvTranspose3d")
+        if not (groups > 0):
+            raise ValueError("groups must be a positive integer")
+        if not ((in_channels % groups) == 0):
+            raise ValueError("in_channels must be divisible by groups")
+        if not ((out_channels % groups) == 0):
+            raise ValueError("out_channels must be divisible by groups")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.output_padding = output_padding
+        self.groups = groups
+        self.dilation = dilation
+        self.padding_mode = padding_mode
+        self.register_parameter("weight", Parameter(_ops.empty((in_channels, out_channels // groups, kernel_size[0], kernel_size[1], kernel_size[2]), dtype=dtype, device=device)))
+        self.register_parameter("bias", Parameter(_ops.empty((out_channels,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        fan_in = (((self.out_channels // self.groups) * self.kernel_size[0]) * self.kernel_size[1]) * self.kernel_size[2]
+        bound = (1 / math.sqrt(fan_in)) if (fan_in > 0) else 0
+        with no_grad():
+            _ops.uniform_(self._parameters["weight"], -bound, bound)
+            if self._parameters["bias"] is not None:
+                _ops.uniform_(self._parameters["bias"], -bound, bound)
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.conv_transpose3d(input, weight, bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+
+    def extra_repr(self):
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != (0, 0, 0):
+            parts.append(f"padding={self.padding}")
+        if self.dilation != (1, 1, 1):
+            parts.append(f"dilation={self.dilation}")
+        if self.output_padding != (0, 0, 0):
+            parts.append(f"output_padding={self.output_padding}")
         if self.groups != 1:
             parts.append(f"groups={self.groups}")
         if self.bias is None:
@@ -1115,7 +1507,12 @@ class BCEWithLogitsLoss(Module):
 
 __all__ = [
     "Linear",
+    "Conv1d",
     "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
     "MaxPool2d",
     "AvgPool2d",
     "Upsample",

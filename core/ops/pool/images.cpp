@@ -1,16 +1,16 @@
 // Pooling. Both kinds are linear in the input once the places of the maxima are known, so the
 // gradients are ops with gradients of their own.
 #include "core/ops/indexing.gen.h"
-#include "core/ops/nn.gen.h"
+#include "core/ops/pool.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/views.gen.h"
-#include "core/ops/nn/checks.h"
-#include "core/ops/nn/window.h"
+#include "core/ops/conv/window.h"
+#include "core/ops/pool/checks.h"
 
 #include "core/autograd/record.h"
 #include "core/runtime/backend.h"
-#include "core/runtime/calls/nn.gen.h"
+#include "core/runtime/calls/pool.gen.h"
 
 namespace dt {
 namespace {

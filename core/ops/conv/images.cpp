@@ -1,28 +1,21 @@
-// Convolution. It is linear in the input and in the weight, and so are its two gradients: each of
-// the three ops has the other two as its derivatives, so every order is right.
+// Convolution of images. It is linear in the input and in the weight, and so are its two gradients:
+// each of the three ops has the other two as its derivatives, so every order is right.
 #include "core/ops/creation.gen.h"
 #include "core/ops/linalg.gen.h"
-#include "core/ops/nn.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/views.gen.h"
-#include "core/ops/nn/checks.h"
-#include "core/ops/nn/window.h"
+#include "core/ops/conv/images.h"
 
 #include "core/autograd/record.h"
 #include "core/ops/bilinear.h"
 #include "core/ops/checks.h"
 #include "core/ops/copy.h"
 #include "core/runtime/backend.h"
-#include "core/runtime/calls/nn.gen.h"
+#include "core/runtime/calls/conv.gen.h"
 
 namespace dt {
 namespace {
-
-struct ConvGeometry {
-  Window window;
-  int64_t groups;
-};
 
 Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
                       const ConvGeometry& geometry);
@@ -173,22 +166,17 @@ Tensor weight_gradient(const Tensor& g, const Tensor& x, const Dims& weight_size
 
 }  // namespace
 
-Tensor conv2d(const Tensor& input, const Tensor& weight, const Tensor& bias, IntList stride,
-              IntList padding, IntList dilation, int64_t groups) {
-  check_conv_ranks(input, weight);
-  if (input.ndim() == 3) {
-    return squeeze(conv2d(unsqueeze(input, 0), weight, bias, stride, padding, dilation, groups),
-                   {{0}});
-  }
-  ConvGeometry c{Window(weight.sizes()[2], weight.sizes()[3]), groups};
-  c.window.stride = int_pair("stride", stride);
-  c.window.padding = int_pair("padding", padding);
-  c.window.dilation = int_pair("dilation", dilation);
-  check_conv(input, weight, bias, c.window, groups);
-  if (is_bool(input.dtype()))
-    return zeros(output_sizes(input.sizes(), weight.sizes(), c), kMaskDType, input.device());
-  if (!is_floating(input.dtype())) return convolve_integers(input, weight, bias, c);
-  return recorded_convolution(input, weight, bias, c);
+Tensor convolve_images(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                       const ConvGeometry& c) {
+  if (is_bool(x.dtype()))
+    return zeros(output_sizes(x.sizes(), weight.sizes(), c), kMaskDType, x.device());
+  if (!is_floating(x.dtype())) return convolve_integers(x, weight, bias, c);
+  return recorded_convolution(x, weight, bias, c);
+}
+
+Tensor spread_images(const Tensor& g, const Tensor& weight, const Dims& sizes,
+                     const ConvGeometry& c) {
+  return input_gradient(g, weight, sizes, c);
 }
 
 }  // namespace dt

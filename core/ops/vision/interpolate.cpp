@@ -3,8 +3,8 @@
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
-#include "core/ops/nn.gen.h"
-#include "core/ops/nn/checks.h"
+#include "core/ops/vision.gen.h"
+#include "core/ops/vision/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 

@@ -1,0 +1,169 @@
+#include "core/ops/conv/checks.h"
+
+#include "core/ops/checks.h"
+
+namespace dt {
+namespace {
+
+bool any_below(const Dims& values, int64_t least) {
+  for (int64_t v : values)
+    if (v < least) return true;
+  return false;
+}
+
+// "8 x 9"
+std::string product_of(const Dims& sizes) {
+  std::string s;
+  for (int64_t n : sizes) s += (s.empty() ? "" : " x ") + std::to_string(n);
+  return s;
+}
+
+// "stride_height: 1 stride_width: 2": a line's one number is the width of an image.
+std::string by_name(const char* what, const Dims& values) {
+  static const char* const kNames[] = {"depth", "height", "width"};
+  std::string s = values.size() == 1 ? text(what, "_height: ", what[0] == 'o' ? 0 : 1) : "";
+  for (int d = 0; d < values.size(); ++d)
+    s += text(s.empty() ? "" : " ", what, "_", kNames[3 - values.size() + d], ": ", values[d]);
+  return s;
+}
+
+void check_settings(const ConvSettings& c) {
+  DT_CHECK(c.groups > 0, kRuntimeError, "non-positive groups is not supported");
+  DT_CHECK(!any_below(c.padding, 0), kRuntimeError, "negative padding is not supported");
+  DT_CHECK(!any_below(c.stride, 1), kRuntimeError, "non-positive stride is not supported");
+  DT_CHECK(!any_below(c.dilation, 1), kRuntimeError, "non-positive dilation is not supported");
+}
+
+void check_groups(const Tensor& weight, int64_t groups) {
+  const int64_t first = weight.size(0);
+  DT_CHECK(first >= groups, kRuntimeError, "Given groups=", groups,
+           ", expected weight to be at least ", groups, " at dimension 0, but got weight of size ",
+           weight.sizes(), " instead");
+  DT_CHECK(first % groups == 0, kRuntimeError, "Given groups=", groups,
+           ", expected weight to be divisible by ", groups,
+           " at dimension 0, but got weight of size [", weight.sizes(), "] instead");
+  for (int d = 2; d < weight.ndim(); ++d) {
+    DT_CHECK(weight.size(d) > 0, kRuntimeError,
+             "kernel size should be greater than zero, but got weight of size ", weight.sizes());
+  }
+}
+
+void check_channels(const Tensor& x, const Tensor& weight, int64_t channels, const char* setting,
+                    int64_t value) {
+  DT_CHECK(x.size(1) == channels, kRuntimeError, "Given ", setting, "=", value, ", weight of size ",
+           weight.sizes(), ", expected input", x.sizes(), " to have ", channels,
+           " channels, but got ", x.size(1), " channels instead");
+}
+
+void check_bias(const Tensor& bias, const Tensor& weight, int64_t outputs, const char* given) {
+  DT_CHECK(!bias.defined() || (bias.ndim() == 1 && bias.numel() == outputs), kRuntimeError, given,
+           "weight of size ", weight.sizes(), ", expected bias to be 1-dimensional with ", outputs,
+           " elements, but got bias of size ", bias.sizes(), " instead");
+}
+
+void check_window_fits(const Tensor& x, const Tensor& weight, const ConvSettings& c) {
+  Dims padded, window;
+  bool fits = true, empty = false;
+  for (int d = 0; d < c.dims(); ++d) {
+    padded.push_back(x.size(d + 2) + 2 * c.padding[d]);
+    window.push_back(c.extent(d, weight.size(d + 2)));
+    fits &= padded[d] >= window[d];
+    empty |= x.size(d + 2) == 0;
+  }
+  DT_CHECK(fits, kRuntimeError, "Calculated padded input size per channel: (", product_of(padded),
+           "). Kernel size: (", product_of(window),
+           "). Kernel size can't be greater than actual input size");
+  DT_CHECK(
+      !empty, kRuntimeError,
+      "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
+}
+
+void check_dtypes(const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  DT_CHECK(x.dtype() == weight.dtype(), kRuntimeError, "expected scalar type ",
+           type_word(x.dtype()), " but found ", type_word(weight.dtype()));
+  DT_CHECK(!bias.defined() || bias.dtype() == x.dtype(), kRuntimeError, "Input type (",
+           c_type_word(x.dtype()), ") and bias type (", c_type_word(bias.dtype()),
+           ") should be the same");
+}
+
+void check_output_padding(const ConvSettings& c, const Dims& more) {
+  DT_CHECK(!any_below(more, 0), kRuntimeError, "negative output_padding is not supported");
+  for (int d = 0; d < c.dims(); ++d) {
+    DT_CHECK(more[d] < c.stride[d] || more[d] < c.dilation[d], kRuntimeError,
+             "output padding must be smaller than either stride or dilation, but got ",
+             by_name("output_padding", more), " ", by_name("stride", c.stride), " ",
+             by_name("dilation", c.dilation));
+  }
+}
+
+}  // namespace
+
+void check_window_numbers(const char* name, IntList values, int n) {
+  DT_CHECK(values.size() == 1 || values.size() == n, kRuntimeError, "expected ", name,
+           " to be a single integer value or a list of ", n,
+           " values to match the convolution dimensions, but got ", name, "=", values);
+  for (int64_t v : values) {
+    DT_CHECK(v >= INT32_MIN && v <= INT32_MAX, kRuntimeError, name, "=", values,
+             ": integer out of range");
+  }
+}
+
+void check_conv_ranks(const char* op, int dims, const Tensor& input, const Tensor& weight) {
+  DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError, "Expected ",
+           dims + 1, "D (unbatched) or ", dims + 2, "D (batched) input to ", op,
+           ", but got input of size: ", input.sizes());
+  DT_CHECK(weight.ndim() >= 3, kRuntimeError, "weight should have at least three dimensions");
+  DT_CHECK(weight.ndim() == dims + 2, kRuntimeError, "expected weight to be ", dims + 2,
+           "-dimensional, but got weight of size ", weight.sizes(), " instead");
+}
+
+void check_conv(const Tensor& x, const Tensor& weight, const Tensor& bias, const ConvSettings& c) {
+  check_settings(c);
+  check_groups(weight, c.groups);
+  check_channels(x, weight, weight.size(1) * c.groups, "groups", c.groups);
+  check_bias(bias, weight, weight.size(0), "Given ");
+  check_window_fits(x, weight, c);
+  DT_CHECK(!is_bool(x.dtype()) || x.numel() == 0, kNotImplemented, "\"",
+           c.dims() == 3 ? "compute_columns3d" : "slow_conv2d_cpu",
+           "\" not implemented for 'Bool'");
+  check_dtypes(x, weight, bias);
+}
+
+void check_conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                          const ConvSettings& c, const Dims& output_padding) {
+  check_settings(c);
+  DT_CHECK(!any_below(output_padding, 0), kRuntimeError,
+           "negative output_padding is not supported");
+  check_groups(weight, c.groups);
+  check_channels(x, weight, weight.size(0), "transposed", 1);
+  check_bias(bias, weight, weight.size(1) * c.groups, "Given transposed=1, ");
+  check_output_padding(c, output_padding);
+  for (int d = 0; d < c.dims(); ++d) {
+    const int64_t n = x.size(d + 2);
+    DT_CHECK(
+        n > 0 || x.size(0) == 0, kRuntimeError,
+        "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
+    DT_CHECK(n <= INT32_MAX, kRuntimeError, "input of size ", x.sizes(), " is too large");
+    const int64_t size = (n - 1) * c.stride[d] - 2 * c.padding[d] +
+                         c.extent(d, weight.size(d + 2)) + output_padding[d];
+    DT_CHECK(size > 0, kRuntimeError, "Given input size per channel: (",
+             product_of(IntList(x.sizes().data() + 2, c.dims())),
+             "). Calculated output size per channel is too small: dimension ", d, " has ", size);
+  }
+  DT_CHECK(is_floating(x.dtype()) || x.numel() == 0, kNotImplemented, "\"slow_conv_transpose",
+           c.dims() == 3 ? 3 : 2, "d_out_cpu\" not implemented for '", type_word(x.dtype()), "'");
+  check_dtypes(x, weight, bias);
+}
+
+void check_conv_padding(const std::string& padding) {
+  DT_CHECK(padding == "same" || padding == "valid", kRuntimeError, "Invalid padding string: '",
+           padding, "'");
+}
+
+void check_same_padding(const Dims& stride) {
+  for (int64_t s : stride) {
+    DT_CHECK(s == 1, kRuntimeError, "padding='same' is not supported for strided convolutions");
+  }
+}
+
+}  // namespace dt

@@ -1,0 +1,87 @@
+#include "core/ops/conv/frames.h"
+
+#include "core/autograd/record.h"
+#include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/views.gen.h"
+
+namespace dt {
+namespace {
+
+// [N, D, C, H, W] of [N, C, D, H, W], or back.
+Tensor swap_depth(const Tensor& x) {
+  return transpose(x, 1, 2);
+}
+
+Dims padded_sizes(const Dims& volume, const Depth& depth) {
+  Dims sizes = volume;
+  sizes[2] += 2 * depth.padding;
+  return sizes;
+}
+
+// [N, windows, C, H, W]: what a tap of each window touches.
+Tensor touched(const Tensor& padded, const Depth& depth, int64_t tap, int64_t windows) {
+  const int64_t first = tap * depth.dilation;
+  return swap_depth(
+      slice(padded, 2, first, first + (windows - 1) * depth.stride + 1, depth.stride));
+}
+
+// [N, windows, C, taps, H, W] of what join_frames gives.
+Tensor by_tap(const Tensor& joined, const Depth& depth, int64_t batch, int64_t windows) {
+  const Dims& n = joined.sizes();
+  return reshape(joined, {batch, windows, n[1] / depth.taps, depth.taps, n[2], n[3]});
+}
+
+}  // namespace
+
+Tensor frames_of(const Tensor& volume) {
+  const Dims& n = volume.sizes();
+  return reshape(swap_depth(volume), {n[0] * n[2], n[1], n[3], n[4]});
+}
+
+Tensor volume_of(const Tensor& frames, int64_t batch, int64_t depth) {
+  const Dims& n = frames.sizes();
+  return clone(swap_depth(reshape(frames, {batch, depth, n[1], n[2], n[3]})),
+               MemoryFormat::kContiguous);
+}
+
+Tensor join_frames(const Tensor& volume, const Depth& depth) {
+  const Dims& n = volume.sizes();
+  const int64_t windows = depth.windows(n[2]);
+  const Tensor y =
+      make_empty({n[0] * windows, n[1] * depth.taps, n[3], n[4]}, volume.dtype(), volume.device());
+  {
+    const GradMode no_grad(false);
+    Tensor padded = volume;
+    if (depth.padding > 0) {
+      padded = zeros(padded_sizes(n, depth), volume.dtype(), volume.device());
+      copy_(narrow(padded, 2, depth.padding, n[2]), volume);
+    }
+    const Tensor taps = by_tap(y, depth, n[0], windows);
+    for (int64_t k = 0; k < depth.taps; ++k)
+      copy_(select(taps, 3, k), touched(padded, depth, k, windows));
+  }
+  return record("JoinFramesBackward0", y, {volume}, [depth, sizes = n](BackwardCall& b) {
+    b.results[0] = spread_frames(b.grad(), depth, sizes);
+  });
+}
+
+Tensor spread_frames(const Tensor& joined, const Depth& depth, const Dims& sizes) {
+  Tensor y;
+  {
+    const GradMode no_grad(false);
+    const int64_t windows = depth.windows(sizes[2]);
+    const Tensor taps = by_tap(joined, depth, sizes[0], windows);
+    const Tensor padded = zeros(padded_sizes(sizes, depth), joined.dtype(), joined.device());
+    for (int64_t k = 0; k < depth.taps; ++k)
+      add_(touched(padded, depth, k, windows), select(taps, 3, k));
+    y = depth.padding == 0
+            ? padded
+            : clone(narrow(padded, 2, depth.padding, sizes[2]), MemoryFormat::kContiguous);
+  }
+  return record("SpreadFramesBackward0", y, {joined},
+                [depth](BackwardCall& b) { b.results[0] = join_frames(b.grad(), depth); });
+}
+
+}  // namespace dt
