@@ -314,8 +314,6 @@ def _(c: Case) -> bool:
         most = float(given[0].abs().clamp_min(1).nan_to_num().log().sum())
     elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max(1, *map(largest, given)))
-    elif "ldexp" in c.statement:
-        most = math.log(2) * max(0, *map(largest, given))
     elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
         floats = (x for x in c.tensors.values() if x.is_floating_point())
         most = 2 * math.log(max(1, *map(largest, floats)))
@@ -374,14 +372,63 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and odd
 
 
+def where_different(c: Case) -> tuple[torch.Tensor, torch.Tensor]:
+    """The elements that differ, ours and theirs."""
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    differ = (ours != theirs) & ~(ours.isnan() & theirs.isnan())
+    return ours[differ], theirs[differ]
+
+
 # PyTorch's are infinite, never ours alone.
 @documented("**`cosh` and `sinh`**")
 def _(c: Case) -> bool:
     if c.aspect != "values" or not re.search(r"\b(cosh|sinh)_?\(", c.statement):
         return False
-    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    same = (ours == theirs) | (ours.isnan() & theirs.isnan())
-    return bool((same | (ours.isfinite() & theirs.isinf())).all())
+    ours, theirs = where_different(c)
+    return bool((ours.isfinite() & theirs.isinf()).all())
+
+
+@documented("**`ldexp`** is exact")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or not re.search(r"\bldexp_?\(", c.statement):
+        return False
+    _, theirs = where_different(c)
+    return bool((~theirs.isfinite() | (theirs == 0)).all())
+
+
+@documented("**`batch_norm`** of infinities")
+def _(c: Case) -> bool:
+    normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
+    huge = any(largest(x) ** 2 > torch.finfo(x.dtype).max for x in floats_of(c))
+    return c.aspect == "values" and bool(normalises) and huge
+
+
+def floats_of(c: Case) -> list[torch.Tensor]:
+    return [x for x in c.tensors.values() if x.is_floating_point()]
+
+
+# At NaN, depending on the element's place in a vector.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    steps = c.derives("Hardtanh", "Hardshrink", "Softshrink")
+    return c.aspect == "values" and steps and any(bool(x.isnan().any()) for x in floats_of(c))
+
+
+# At -0, and with bounds at NaN, where a graph is built.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    if c.aspect != "values" or "create_graph" not in c.statement or not c.derives("Logit"):
+        return False
+    ours, theirs = where_different(c)
+    return bool(((ours == -theirs) & ours.isinf() | ours.isnan()).all())
+
+
+# A number without a sign is negated.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    unsigned = any(x.dtype in (torch.uint8, torch.bool) for x in c.tensors.values())
+    wrong = c.aspect == "values" or c.only_theirs_raises("Negation, the `-` operator, on a bool")
+    return unsigned and wrong and c.derives("Atan2")
 
 
 @documented("**`batch_norm`** of infinities")
