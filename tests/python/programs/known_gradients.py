@@ -317,7 +317,8 @@ def _(c: Case) -> bool:
 
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
-    return ".detach_()" in c.history and c.only_ours_raises("modified by an inplace operation")
+    detached = c.named(" ".join(re.findall(r"\bx\d+(?=\.detach_\(\))", c.history)))
+    return c.only_ours_raises(CHANGED) and any(x._version for x in detached)
 
 
 # PyTorch's op has kept a view of what was detached.
