@@ -448,7 +448,7 @@ struct elu_backward {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T* p, T grad, T input) {
     const T alpha = p[0];
-    return math::where(math::le(input, T(0)), grad * (alpha * math::exp(math::where(math::ge(input, T(0)), T(0), input))), grad);
+    return math::where(math::le(input, T(0)), grad * (alpha * math::exp(math::where(math::lt(input, T(0)), input, T(0)))), grad);
   }
 };
 
@@ -1012,7 +1012,7 @@ struct hardswish_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    return math::where(math::le(input, T(-3)), T(0), math::where(math::lt(input, T(3)), grad * (input / T(3) + T(0.5)), grad));
+    return math::where(math::le(input, T(-3)), T(0), grad * math::where(math::logical_and(math::gt(input, T(-3)), math::lt(input, T(3))), input / T(3) + T(0.5), T(1)));
   }
 };
 
@@ -1105,17 +1105,18 @@ struct elu_scaled_backward {
     const T alpha = p[0];
     const T scale = p[1];
     const T input_scale = p[2];
-    return math::where(math::le(input, T(0)), grad * (alpha * scale * input_scale * math::exp(math::where(math::ge(input, T(0)), T(0), input * input_scale))), grad * scale);
+    return math::where(math::le(input, T(0)), grad * (alpha * scale * input_scale * math::exp(math::where(math::lt(input, T(0)), input * input_scale, T(0)))), grad * scale);
   }
 };
 
-// mish: input * tanh(log1p(exp(input)))
+// mish: input * t
 struct mish {
   static constexpr int n_in = 1, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input) {
-    return input * math::tanh(math::log1p(math::exp(input)));
+    const T t = math::tanh(math::log1p(math::exp(input)));
+    return input * t;
   }
 };
 
@@ -1130,13 +1131,14 @@ struct mish_backward {
   }
 };
 
-// gated: input * sigmoid(gate)
+// gated: input * s
 struct gated {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T gate) {
-    return input * math::sigmoid(gate);
+    const T s = math::sigmoid(gate);
+    return input * s;
   }
 };
 
@@ -1736,11 +1738,11 @@ struct atan2_backward {
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
     const T square = input * input + other * other;
-    return math::where(math::eq(square, T(0)), T(0), grad * (other / square));
+    return grad * math::where(math::eq(square, T(0)), T(0), other / square);
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
     const T square = input * input + other * other;
-    return math::where(math::eq(square, T(0)), T(0), -grad * (input / square));
+    return -grad * math::where(math::eq(square, T(0)), T(0), input / square);
   }
 };
 
@@ -1884,8 +1886,32 @@ struct log_odds_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input) {
-    const T p = input * (T(1) - input);
-    return math::where(math::ge(p, T(0)), grad / math::abs(p), math::sqrt(p));
+    return math::where(math::logical_and(math::ge(input, T(0)), math::le(input, T(1))), grad / math::abs(input * (T(1) - input)), T(0) / T(0));
+  }
+};
+
+// log_odds_within: log(limited / (1 - limited))
+struct log_odds_within {
+  static constexpr int n_in = 1, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input) {
+    const T low = p[0];
+    const T high = p[1];
+    const T limited = math::where(math::lt(input, low), low, math::where(math::gt(input, high), high, input));
+    return math::log(limited / (T(1) - limited));
+  }
+};
+
+// Gradients of log_odds_within by input.
+struct log_odds_within_backward {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T* p, T grad, T input) {
+    const T low = p[0];
+    const T high = p[1];
+    return math::where(math::logical_or(math::lt(input, low), math::gt(input, high)), T(0), grad / (input * (T(1) - input)));
   }
 };
 
@@ -1958,13 +1984,14 @@ struct logaddexp2_backward {
   }
 };
 
-// ldexp: input * exp2(other)
+// ldexp: input if (input == 0 or input - input != 0) and other == other else input * exp2(half) * exp2(other - half)
 struct ldexp {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return input * math::exp2(other);
+    const T half = math::trunc(math::minimum(math::maximum(other / T(2), T(-10000)), T(10000)));
+    return math::where(math::logical_and(math::logical_or(math::eq(input, T(0)), math::ne(input - input, T(0))), math::eq(other, other)), input, input * math::exp2(half) * math::exp2(other - half));
   }
 };
 
@@ -2338,17 +2365,17 @@ struct divide_add_backward {
   X(exp2_backward, FLOAT) \
   X(log10, FLOAT) \
   X(log_odds_backward, FLOAT) \
-  X(logaddexp, FLOAT) \
-  X(logaddexp2_backward, FLOAT) \
-  X(frac, FLOAT) \
-  X(round_scaled_backward, FLOAT) \
-  X(copysign_backward, FLOAT) \
-  X(gcd, INT) \
-  X(unit_step_backward, FLOAT) \
-  X(fmin, NUM) \
-  X(replace_nonfinite_backward, FLOAT) \
-  X(multiply_add, NUM) \
-  X(divide_add_backward, FLOAT)
+  X(xlogy, FLOAT) \
+  X(logaddexp_backward, FLOAT) \
+  X(ldexp, FLOAT) \
+  X(frac_backward, FLOAT) \
+  X(signbit, NUM) \
+  X(modulo_trunc, NUM) \
+  X(lcm, INT) \
+  X(fmax, NUM) \
+  X(fmin_backward, FLOAT) \
+  X(lerp_element, FLOAT) \
+  X(multiply_add_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_1(X) \
   X(neg_backward, FLOAT) \
@@ -2409,17 +2436,18 @@ struct divide_add_backward {
   X(expm1_backward, FLOAT) \
   X(log2, FLOAT) \
   X(log10_backward, FLOAT) \
-  X(xlogy, FLOAT) \
-  X(logaddexp_backward, FLOAT) \
-  X(ldexp, FLOAT) \
-  X(frac_backward, FLOAT) \
-  X(signbit, NUM) \
-  X(modulo_trunc, NUM) \
-  X(lcm, INT) \
-  X(fmax, NUM) \
-  X(fmin_backward, FLOAT) \
-  X(lerp_element, FLOAT) \
-  X(multiply_add_backward, FLOAT)
+  X(log_odds_within, FLOAT) \
+  X(xlogy_backward, FLOAT) \
+  X(logaddexp2, FLOAT) \
+  X(ldexp_backward, FLOAT) \
+  X(round_scaled, FLOAT) \
+  X(copysign, FLOAT) \
+  X(modulo_trunc_backward, FLOAT) \
+  X(unit_step, NUM) \
+  X(fmax_backward, FLOAT) \
+  X(replace_nonfinite, FLOAT) \
+  X(lerp_element_backward, FLOAT) \
+  X(divide_add, FLOAT)
 
 #define DT_POINTWISE_SHARE_2(X) \
   X(abs, NUM) \
@@ -2480,16 +2508,17 @@ struct divide_add_backward {
   X(exp2, FLOAT) \
   X(log2_backward, FLOAT) \
   X(log_odds, FLOAT) \
-  X(xlogy_backward, FLOAT) \
-  X(logaddexp2, FLOAT) \
-  X(ldexp_backward, FLOAT) \
-  X(round_scaled, FLOAT) \
-  X(copysign, FLOAT) \
-  X(modulo_trunc_backward, FLOAT) \
-  X(unit_step, NUM) \
-  X(fmax_backward, FLOAT) \
-  X(replace_nonfinite, FLOAT) \
-  X(lerp_element_backward, FLOAT) \
-  X(divide_add, FLOAT)
+  X(log_odds_within_backward, FLOAT) \
+  X(logaddexp, FLOAT) \
+  X(logaddexp2_backward, FLOAT) \
+  X(frac, FLOAT) \
+  X(round_scaled_backward, FLOAT) \
+  X(copysign_backward, FLOAT) \
+  X(gcd, INT) \
+  X(unit_step_backward, FLOAT) \
+  X(fmin, NUM) \
+  X(replace_nonfinite_backward, FLOAT) \
+  X(multiply_add, NUM) \
+  X(divide_add_backward, FLOAT)
 
 // clang-format on

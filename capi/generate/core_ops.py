@@ -254,7 +254,7 @@ def _gradient_function(f: Function) -> str:
     e = f.elementwise
     if not e.grad:
         return ""
-    words = {n for text in (*e.grad.values(), *e.let.values()) for n in expr.names(text)}
+    words = e.gradient_names
     names = ["const Tensor& grad = g.grad;"] if "grad" in words else []
     names += [
         f"const Tensor& {a.name} = g.input[{i}];" for i, a in enumerate(e.inputs) if a.name in words

@@ -101,7 +101,7 @@ def _structs(f: Function):
     e = f.elementwise
     yield _struct(
         f.name, f"{f.name}: {e.y}", [a.name for a in e.inputs], e.bools, e.bool_out, e.attributes,
-        {"y": (e.y, {})},
+        {"y": (e.y, e.parts_of(e.y))},
     )  # fmt: skip
     if e.grad:
         formulas = [e.grad[a.name] for a in e.differentiable]

@@ -155,7 +155,7 @@ class Elementwise:
     attributes: tuple[Argument, ...]  # scalars, in signature order
     bools: tuple[str, ...]  # inputs that are loaded as bool
     bool_out: bool
-    let: dict[str, str]  # named parts of the gradient formulas
+    let: dict[str, str]  # named parts of the formulas
     grad: dict[str, str]  # gradient formula by input name
     numbers_fit: bool = False  # a number that the dtype cannot hold is refused, not wrapped
     # PyTorch's name of the kernel that refuses integers (class float) or floats (class int).
@@ -176,9 +176,15 @@ class Elementwise:
     @property
     def saved(self) -> tuple[str, ...]:
         """Inputs that the gradient formulas mention, in signature order, then `result` if they do."""
-        words = {n for text in (*self.grad.values(), *self.let.values()) for n in expr.names(text)}
+        words = self.gradient_names
         names = [a.name for a in self.inputs if a.name in words]
         return tuple(names + (["result"] if "result" in words else []))
+
+    @property
+    def gradient_names(self) -> set[str]:
+        """What the gradient formulas read."""
+        texts = (t for text in self.grad.values() for t in (text, *self.parts_of(text).values()))
+        return {n for text in texts for n in expr.names(text)}
 
     def parts_of(self, formula: str) -> dict[str, str]:
         """The `let` parts that a formula needs, themselves or by way of others, in order."""

@@ -303,15 +303,15 @@ def _elementwise(row: dict, args) -> Elementwise:
     if unknown:
         raise SchemaError(f"'{unknown.pop()}' is no input")
     names = {a.name for a in args}
-    formula.check(row["y"], names)
     lets = row.get("let", {})
+    formula.check(row["y"], names | set(lets))
     for n, part in enumerate(lets.values()):
         formula.check(part, names | {"grad", "result", *list(lets)[:n]})
     for gradient in row.get("grad", {}).values():
         formula.check(gradient, names | {"grad", "result", *lets})
     if row["class"] not in ("float", "num", "int", "bool"):
         raise SchemaError(f"class '{row['class']}' is not float, num, int or bool")
-    return Elementwise(
+    out = Elementwise(
         compute=row["class"],
         y=row["y"],
         inputs=inputs,
@@ -329,6 +329,9 @@ def _elementwise(row: dict, args) -> Elementwise:
         mixed_bool_error=row.get("mixed_bool_error", ""),
         scalar_kernel=row.get("scalar_kernel", ""),
     )
+    for part in out.parts_of(out.y).values():
+        formula.check(part, names | set(lets))
+    return out
 
 
 def _inplace_twin(f: Function) -> Function:

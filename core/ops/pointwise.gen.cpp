@@ -382,7 +382,7 @@ static void elu_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const double alpha = g.attribute[0];
-  if (g.wants[0]) g.out[0] = where(le(input, T(0)), grad * (alpha * exp(where(ge(input, T(0)), T(0), input))), grad);
+  if (g.wants[0]) g.out[0] = where(le(input, T(0)), grad * (alpha * exp(where(lt(input, T(0)), input, T(0)))), grad);
 }
 static constexpr PointwiseRow kElu{
     "elu", "EluBackward0", DT_OP_elu, DT_OP_elu_backward, OpClass::kFloat, 1, 0, false, 1, 1, false,
@@ -837,7 +837,7 @@ const Tensor& hardsigmoid_(const Tensor& input) {
 static void hardswish_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  if (g.wants[0]) g.out[0] = where(le(input, T(-3)), T(0), where(lt(input, T(3)), grad * (input / T(3) + T(0.5)), grad));
+  if (g.wants[0]) g.out[0] = where(le(input, T(-3)), T(0), grad * where(logical_and(gt(input, T(-3)), lt(input, T(3))), input / T(3) + T(0.5), T(1)));
 }
 static constexpr PointwiseRow kHardswish{
     "hardswish", "HardswishBackward0", DT_OP_hardswish, DT_OP_hardswish_backward, OpClass::kFloat,
@@ -906,7 +906,7 @@ static void elu_scaled_gradient(PointwiseGradient& g) {
   const double alpha = g.attribute[0];
   const double scale = g.attribute[1];
   const double input_scale = g.attribute[2];
-  if (g.wants[0]) g.out[0] = where(le(input, T(0)), grad * (alpha * scale * input_scale * exp(where(ge(input, T(0)), T(0), input * input_scale))), grad * scale);
+  if (g.wants[0]) g.out[0] = where(le(input, T(0)), grad * (alpha * scale * input_scale * exp(where(lt(input, T(0)), input * input_scale, T(0)))), grad * scale);
 }
 static constexpr PointwiseRow kEluScaled{
     "elu_scaled", "EluScaledBackward0", DT_OP_elu_scaled, DT_OP_elu_scaled_backward,
@@ -972,7 +972,7 @@ static void prelu_element_gradient(PointwiseGradient& g) {
 }
 static constexpr PointwiseRow kPreluElement{
     "prelu_element", "PreluElementBackward0", DT_OP_prelu_element, DT_OP_prelu_element_backward,
-    OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 1}, prelu_element_gradient, false, false,
+    OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 1}, prelu_element_gradient, true, false,
     false, false, "prelu_cpu", nullptr};
 Tensor prelu_element(const Tensor& input, const Tensor& weight) {
   return pointwise(kPreluElement, {input, weight});
@@ -1420,11 +1420,11 @@ static void atan2_gradient(PointwiseGradient& g) {
   const Tensor& other = g.input[1];
   if (g.wants[0]) {
     const Tensor square = input * input + other * other;
-    g.out[0] = where(eq(square, T(0)), T(0), grad * (other / square));
+    g.out[0] = grad * where(eq(square, T(0)), T(0), other / square);
   }
   if (g.wants[1]) {
     const Tensor square = input * input + other * other;
-    g.out[1] = where(eq(square, T(0)), T(0), -grad * (input / square));
+    g.out[1] = -grad * where(eq(square, T(0)), T(0), input / square);
   }
 }
 static constexpr PointwiseRow kAtan2{
@@ -1550,10 +1550,7 @@ const Tensor& log10_(const Tensor& input) {
 static void log_odds_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
-  if (g.wants[0]) {
-    const Tensor p = input * (T(1) - input);
-    g.out[0] = where(ge(p, T(0)), grad / abs(p), sqrt(p));
-  }
+  if (g.wants[0]) g.out[0] = where(logical_and(ge(input, T(0)), le(input, T(1))), grad / abs(input * (T(1) - input)), T(0) / T(0));
 }
 static constexpr PointwiseRow kLogOdds{
     "log_odds", "LogOddsBackward0", DT_OP_log_odds, DT_OP_log_odds_backward, OpClass::kFloat, 1, 0,
@@ -1564,6 +1561,26 @@ Tensor log_odds(const Tensor& input) {
 
 const Tensor& log_odds_(const Tensor& input) {
   pointwise_(kLogOdds, {input});
+  return input;
+}
+
+static void log_odds_within_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const double low = g.attribute[0];
+  const double high = g.attribute[1];
+  if (g.wants[0]) g.out[0] = where(logical_or(lt(input, low), gt(input, high)), T(0), grad / (input * (T(1) - input)));
+}
+static constexpr PointwiseRow kLogOddsWithin{
+    "log_odds_within", "LogOddsWithinBackward0", DT_OP_log_odds_within,
+    DT_OP_log_odds_within_backward, OpClass::kFloat, 1, 0, false, 1, 1, false, {0}, {1},
+    log_odds_within_gradient, false, false, false, false, nullptr, nullptr};
+Tensor log_odds_within(const Tensor& input, const Scalar& low, const Scalar& high) {
+  return pointwise(kLogOddsWithin, {input}, {low, high});
+}
+
+const Tensor& log_odds_within_(const Tensor& input, const Scalar& low, const Scalar& high) {
+  pointwise_(kLogOddsWithin, {input}, {low, high});
   return input;
 }
 

@@ -32,7 +32,9 @@ Operand fill_value(const Tensor& input, const Operand& value) {
 
 Tensor masked_fill(const Tensor& input, const Tensor& mask, const Operand& value) {
   check_fill_mask(mask);
-  return fill_where(contiguous(input), mask, fill_value(input, value));
+  // The result is row-major, also where the mask alone has some of its dimensions.
+  const bool grows = broadcast_sizes(input.sizes(), mask.sizes()) != input.sizes();
+  return fill_where(contiguous(input), grows ? contiguous(mask) : mask, fill_value(input, value));
 }
 
 const Tensor& masked_fill_(const Tensor& input, const Tensor& mask, const Operand& value) {

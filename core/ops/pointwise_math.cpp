@@ -28,10 +28,14 @@ void check_alike(const Tensor& input, const Tensor& other, const char* argument)
 }
 
 void check_lerp(const Tensor& input, const Tensor& end, const Operand& weight) {
-  check_floating(input, weight.is_number() ? "lerp_kernel_scalar" : "lerp_kernel_tensor");
-  check_alike(input, end, "end");
   const bool is_spread = weight.is_number() || weight.tensor().ndim() == 0;
+  check_alike(input, end, "end");
   if (!is_spread) check_alike(input, weight.tensor(), "weight");
+  // A weight without dimensions makes floats of integers.
+  if (weight.is_number())
+    check_floating(input, "lerp_kernel_scalar");
+  else if (!is_floating(weight.tensor().dtype()))
+    check_floating(input, "lerp_kernel_tensor");
 }
 
 void check_heaviside(const Tensor& input, const Tensor& values) {
@@ -78,12 +82,11 @@ double power_of_ten(double exponent) {
 }  // namespace
 
 Tensor logit(const Tensor& input, std::optional<double> eps) {
-  return log_odds(eps ? clamp_range(input, *eps, 1 - *eps) : input);
+  return eps ? log_odds_within(input, *eps, 1 - *eps) : log_odds(input);
 }
 
 const Tensor& logit_(const Tensor& input, std::optional<double> eps) {
-  if (eps && is_floating(input.dtype())) clamp_range_(input, *eps, 1 - *eps);
-  return log_odds_(input);
+  return eps ? log_odds_within_(input, *eps, 1 - *eps) : log_odds_(input);
 }
 
 Tensor float_power(const Operand& input, const Operand& exponent) {

@@ -120,6 +120,12 @@ Tensor log_odds(const Tensor& input);
 // In-place version of `log_odds`.
 const Tensor& log_odds_(const Tensor& input);
 
+// logit of what is limited to [low, high].
+Tensor log_odds_within(const Tensor& input, const Scalar& low, const Scalar& high);
+
+// In-place version of `log_odds_within`.
+const Tensor& log_odds_within_(const Tensor& input, const Scalar& low, const Scalar& high);
+
 // log(input / (1 - input)), the inverse of sigmoid.
 Tensor logit(const Tensor& input, std::optional<double> eps = {});
 

@@ -1,6 +1,7 @@
 #include "core/tensor/layout.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace dt {
 namespace {
@@ -18,6 +19,22 @@ int compare_dims(const Dims* strides, int operands, const Dims& sizes, int a, in
     if (sizes[a] < sizes[b]) return -1;  // equal strides: the smaller dimension goes inside
   }
   return 0;
+}
+
+// The order that inputs of one shape lie in, if it is one that has a name, or if all have the same
+// strides: also those of dimensions of size 1.
+std::optional<Dims> common_strides(const Dims& sizes, TensorList inputs) {
+  const Dims first = inputs[0].strides();
+  bool row_major = true, channels_last = true, same = is_dense(sizes, first);
+  for (const Tensor& t : inputs) {
+    row_major &= t.is_contiguous();
+    channels_last &= t.is_contiguous(MemoryFormat::kChannelsLast);
+    same &= t.strides() == first;
+  }
+  if (row_major) return contiguous_strides(sizes);
+  if (channels_last) return channels_last_strides(sizes);
+  if (same) return first;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -68,9 +85,12 @@ Dims elementwise_strides(const Dims& sizes, TensorList inputs) {
   bool row_major = true, alike = true;
   for (const Tensor& t : inputs) {
     row_major &= !counts(t) || is_row_major(t);
-    alike &= t.defined() && t.impl()->contiguous && t.sizes() == sizes;
+    alike &= t.defined() && t.sizes() == sizes;
   }
-  if (row_major || alike) return contiguous_strides(sizes);
+  if (row_major) return contiguous_strides(sizes);
+  if (alike) {
+    if (const auto strides = common_strides(sizes, inputs)) return *strides;
+  }
   Dims strides[kMaxInputs];
   int n = 0;
   for (const Tensor& t : inputs) {

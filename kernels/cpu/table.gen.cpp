@@ -257,6 +257,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "log10_backward", run<Pointwise, kernels::log10_backward>);
   add(registry, "log_odds", run<Pointwise, kernels::log_odds>);
   add(registry, "log_odds_backward", run<Pointwise, kernels::log_odds_backward>);
+  add(registry, "log_odds_within", run<Pointwise, kernels::log_odds_within>);
+  add(registry, "log_odds_within_backward", run<Pointwise, kernels::log_odds_within_backward>);
   add(registry, "xlogy", run<Pointwise, kernels::xlogy>);
   add(registry, "xlogy_backward", run<Pointwise, kernels::xlogy_backward>);
   add(registry, "logaddexp", run<Pointwise, kernels::logaddexp>);

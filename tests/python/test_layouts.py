@@ -31,6 +31,7 @@ IRREGULAR = {
     "scatter": lambda t, x: x.scatter(0, t.zeros(1, *[1] * (x.ndim - 1), dtype=t.int64), 1.0),
     "scatter_add": lambda t, x: x.scatter_add(0, t.zeros(x.shape, dtype=t.int64), x),
     "masked_fill": lambda t, x: x.masked_fill(x > 1, 0),
+    "masked_fill of fewer dimensions": lambda t, x: x[0].masked_fill(x > 1, 0),
     "powers": lambda t, x: 2**x,
     "flip": lambda t, x: x.flip(0),
     "bernoulli": lambda t, x: t.bernoulli((x > 1).float()),

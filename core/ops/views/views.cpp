@@ -33,7 +33,8 @@ Dims infer_sizes(IntList shape, int64_t numel) {
 // Strides that show x's elements under other sizes, if any do: dimensions are taken from the last;
 // a run of old dimensions that is one walk through memory may be cut up anew.
 std::optional<Dims> view_strides(const Tensor& x, const Dims& sizes) {
-  if (x.impl()->contiguous || x.numel() == 0) return contiguous_strides(sizes);
+  if (x.numel() == 0 && x.sizes() == sizes) return x.strides();
+  if (x.numel() == 0 || x.ndim() == 0) return contiguous_strides(sizes);
   Dims strides(sizes.size(), 1);
   int next = sizes.size() - 1;  // the new dimension to be placed
   int64_t run = 1, placed = 1, stride = 1;

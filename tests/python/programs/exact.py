@@ -53,5 +53,5 @@ def statements(history: str) -> list[ast.stmt]:
 
 def numbers_of(text: str) -> torch.Tensor:
     """Those that tensors.describe() has written."""
-    numbers = re.findall(r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)\b", text.partition(" ")[2])
+    numbers = re.findall(r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)\b", text.partition(" ")[2] or text)
     return torch.tensor([float(n) for n in numbers], dtype=torch.float64)

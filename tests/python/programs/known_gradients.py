@@ -164,7 +164,8 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
     less = about_graph and c.difference.ours == "False" and is_derivative(c)
-    return less and any(has_node(x, ("Relu", "LeakyRelu")) for x in c.used)
+    pieces = ("Relu", "LeakyRelu", "Threshold", "Hardtanh", "Hardshrink", "Softshrink")
+    return less and any(has_node(x, pieces) for x in c.used)
 
 
 @documented("**Constant derivatives**")
@@ -316,7 +317,8 @@ def _(c: Case) -> bool:
 
 @documented("**`detach_`** works on views too")
 def _(c: Case) -> bool:
-    return ".detach_()" in c.history and c.only_ours_raises("modified by an inplace operation")
+    detached = c.named(" ".join(re.findall(r"\bx\d+(?=\.detach_\(\))", c.history)))
+    return c.only_ours_raises(CHANGED) and any(x._version for x in detached)
 
 
 # PyTorch's op has kept a view of what was detached.
@@ -337,7 +339,7 @@ def _(c: Case) -> bool:
 @documented("**Integer division**")
 def _(c: Case) -> bool:
     integers = c.aspect == "values" and isinstance(c.theirs, torch.Tensor)
-    divides = re.search(r"(divide|div|remainder)_\(|(//|%)=", c.statement) is not None
+    divides = re.search(r"(divide|div|remainder|fmod)_\(|(//|%)=", c.statement) is not None
     return integers and divides and not c.theirs.is_floating_point()
 
 

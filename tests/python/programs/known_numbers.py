@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 import torch
 from torch.autograd.graph import Node
@@ -21,6 +22,32 @@ from .exact import may_be_rounding, numbers_of
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
+
+
+def where_different(c: Case) -> tuple[torch.Tensor, torch.Tensor]:
+    """The elements that differ, ours and theirs, by more than rounding."""
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    rounding = 1e-4 * max(1.0, largest(ours), largest(theirs))
+    same = (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() < rounding)
+    return ours[~same], theirs[~same]
+
+
+def all_that_differ(c: Case, are: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:
+    """Whether elements differ, and all that do are such."""
+    if c.aspect != "values":
+        return False
+    ours, theirs = where_different(c)
+    return ours.numel() > 0 and bool(are(ours, theirs).all())
+
+
+def only_the_infinite_differs(c: Case) -> bool:
+    """Whether what differs is infinite or NaN, here or there."""
+    return all_that_differ(c, lambda ours, theirs: ~(ours.isfinite() & theirs.isfinite()))
+
+
+def only_theirs_is_nan(c: Case) -> bool:
+    return all_that_differ(c, lambda ours, theirs: theirs.isnan())
+
 
 # ---- errors
 
@@ -166,15 +193,14 @@ def _(c: Case) -> bool:
 @documented("**`pow` with exponents that are 0**")
 def _(c: Case) -> bool:
     powers = any(has_node(x, "PowBackward1") for x in c.used)
-    return powers and c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
+    return powers and only_theirs_is_nan(c) and is_derivative(c)
 
 
 # Of 0, which a bool makes it compute as 0 * x**-1.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
-    wrong = c.aspect == "values" and "nan" in c.difference.theirs
-    return wrong and any(n._saved_exponent is False for n in powers)
+    return only_theirs_is_nan(c) and any(n._saved_exponent is False for n in powers)
 
 
 # The second derivative by the bias of layer_norm, if by nothing else.
@@ -188,18 +214,18 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     normalised = re.search(r"layer_norm\(|LayerNorm\(", c.called) is not None
     normalised = normalised or c.derives("NativeLayerNorm")
-    return normalised and c.aspect == "values" and "nan" in c.difference.ours + c.difference.theirs
+    return normalised and only_the_infinite_differs(c)
 
 
 @documented("**`elu`** has the second derivative 0")
 def _(c: Case) -> bool:
-    wrong = c.aspect == "values" and "nan" in c.difference.theirs and is_derivative(c)
+    wrong = only_theirs_is_nan(c) and is_derivative(c)
     return wrong and any(has_node(x, "Elu") for x in c.used)
 
 
 @documented("**`hardsigmoid`** and `celu`")
 def _(c: Case) -> bool:
-    digits = c.aspect == "values" and is_derivative(c)
+    digits = c.aspect == "values" and is_derivative(c) and where_different(c)[0].numel() == 0
     return digits and any(has_node(x, ("Hardsigmoid", "Elu")) for x in c.used)
 
 
@@ -213,7 +239,7 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and "norm(" in c.statement and "inf" in c.difference.theirs
+    return "norm(" in c.statement and only_the_infinite_differs(c)
 
 
 @documented("**`norm`** adds squares")
@@ -299,23 +325,19 @@ def normalises_pairs(node: Node) -> bool:
 # What is left of equal elements without their mean.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    infinite = all(re.search("inf|nan", s) for s in (c.difference.ours, c.difference.theirs))
-    return c.aspect == "values" and infinite and any(has_node(x, ("Var", "Std")) for x in c.derived)
+    return only_the_infinite_differs(c) and c.derives("Var", "Std")
 
 
 # What overflows on the way does so in one order, and without a fused multiply-add.
 @documented("**Rounding**")
 def _(c: Case) -> bool:
-    infinite = re.search("inf|nan", c.difference.ours + c.difference.theirs)
-    if c.aspect != "values" or not infinite or not isinstance(c.theirs, torch.Tensor):
+    if not only_the_infinite_differs(c) or not isinstance(c.theirs, torch.Tensor):
         return False
     given = [x.detach().double() for x in c.used if x is not c.theirs]
     if "prod(" in c.statement:
         most = float(given[0].abs().clamp_min(1).nan_to_num().log().sum())
     elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max(1, *map(largest, given)))
-    elif "ldexp" in c.statement:
-        most = math.log(2) * max(0, *map(largest, given))
     elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
         floats = (x for x in c.tensors.values() if x.is_floating_point())
         most = 2 * math.log(max(1, *map(largest, floats)))
@@ -377,11 +399,49 @@ def _(c: Case) -> bool:
 # PyTorch's are infinite, never ours alone.
 @documented("**`cosh` and `sinh`**")
 def _(c: Case) -> bool:
-    if c.aspect != "values" or not re.search(r"\b(cosh|sinh)_?\(", c.statement):
-        return False
-    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    same = (ours == theirs) | (ours.isnan() & theirs.isnan())
-    return bool((same | (ours.isfinite() & theirs.isinf())).all())
+    called = re.search(r"\b(cosh|sinh)_?\(", c.statement) is not None
+    return called and all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isinf())
+
+
+@documented("**`ldexp`** is exact")
+def _(c: Case) -> bool:
+    called = re.search(r"\bldexp_?\(", c.statement) is not None
+    return called and all_that_differ(c, lambda ours, theirs: ~theirs.isfinite() | (theirs == 0))
+
+
+@documented("**`batch_norm`** of infinities")
+def _(c: Case) -> bool:
+    normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
+    huge = any(largest(x) ** 2 > torch.finfo(x.dtype).max for x in floats_of(c))
+    return c.aspect == "values" and bool(normalises) and huge
+
+
+def floats_of(c: Case) -> list[torch.Tensor]:
+    return [x for x in c.tensors.values() if x.is_floating_point()]
+
+
+# At NaN, depending on the element's place in a vector.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    steps = c.derives("Hardtanh", "Hardshrink", "Softshrink")
+    return c.aspect == "values" and steps and any(bool(x.isnan().any()) for x in floats_of(c))
+
+
+# At -0, and with bounds at NaN, where a graph is built.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    def wrong(ours, theirs):
+        return (ours.isinf() & (ours == -theirs)) | ours.isnan()
+
+    return "create_graph" in c.statement and c.derives("Logit") and all_that_differ(c, wrong)
+
+
+# A number without a sign is negated.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    unsigned = any(x.dtype in (torch.uint8, torch.bool) for x in c.tensors.values())
+    wrong = c.aspect == "values" or c.only_theirs_raises("Negation, the `-` operator, on a bool")
+    return unsigned and wrong and c.derives("Atan2")
 
 
 @documented("**`batch_norm`** of infinities")
@@ -392,11 +452,9 @@ def _(c: Case) -> bool:
 
 @documented("**Infinities** in a backward")
 def _(c: Case) -> bool:
-    infinite = re.search("nan|inf", c.difference.ours) and re.search("nan|inf", c.difference.theirs)
-    if c.aspect != "values" or not infinite:
-        return False
     at_once = any("BackwardBackward" in n.name() for x in c.derived for n in graph_of(x))
-    return at_once or c.derives("Convolution", "NativeLayerNorm", "Gelu")
+    steps = at_once or c.derives("Convolution", "NativeLayerNorm", "Gelu")
+    return steps and only_the_infinite_differs(c)
 
 
 # The index of scatter_add is narrower than what it adds to.
@@ -475,15 +533,14 @@ def _(c: Case) -> bool:
 # Of infinities, by prod.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    return c.aspect == "values" and "nan" in c.difference.theirs and c.derives("Prod")
+    return only_theirs_is_nan(c) and c.derives("Prod")
 
 
 # Of infinities, by gelu.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
-    infinite = "inf" in c.difference.ours and "nan" in c.difference.theirs
     gelu = re.search("gelu|GELU", c.called) is not None or c.derives("Gelu")
-    return infinite and c.aspect == "values" and gelu
+    return gelu and only_theirs_is_nan(c)
 
 
 @documented("**Where PyTorch is wrong**")
@@ -526,13 +583,13 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     losses = [n for x in c.derived for n in graph_of(x) if n.name().startswith("NllLoss")]
     ignores = any(n._saved_ignore_index != 2**64 - 100 for n in losses)  # shown without its sign
-    return ignores and c.aspect == "values" and "nan" in c.difference.theirs
+    return ignores and only_theirs_is_nan(c)
 
 
 @documented("`binary_cross_entropy_with_logits` of an infinite target")
 def _(c: Case) -> bool:
     loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.statement)
-    return c.aspect == "values" and loss is not None and "nan" in c.difference.ours
+    return loss is not None and only_the_infinite_differs(c)
 
 
 @documented("`batch_norm` counts its running statistics as changed")

@@ -145,6 +145,13 @@ def _(c: Case) -> bool:
     return less and hidden and not reported(c)
 
 
+# All of it runs in vain: what is asked for is the gradient of what it begins with.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    own = {x.grad_fn for x in c.derived}
+    return c.only_theirs_raises(CHANGED) and c.asked is not None and c.asked <= own
+
+
 # An input, or the classes' weights, that lie in another order: ours is a copy.
 @documented(KEEPS)
 def _(c: Case) -> bool:

@@ -291,6 +291,57 @@ x6 = x4.ldexp(x5)
 x5.zero_()
 x6.sum().backward()
 """,
+    "a power of 2 that only the product can hold": """
+x1 = t.tensor([1e30, 1e-30, 0.0, t.inf, 1.0, t.nan])
+x2 = x1.ldexp(t.tensor([-200, 200, 2000, -2000, 3000, 1])) * 1e30
+x3 = x1.double().ldexp(t.tensor([-200, 2000, 20000, -20000, -2000, 1]))
+""",
+    "logit beyond its bounds, and bounds that cross": """
+x1 = t.tensor([-1.0, 0.0, 0.5, 2.0, t.inf, t.nan], requires_grad=True)
+x2, = t.autograd.grad(t.logit(x1).sum(), x1, create_graph=True)
+x3, = t.autograd.grad(x2.sum(), x1)
+x4, = t.autograd.grad(t.logit(x1, 0.1).sum(), x1)
+x5, = t.autograd.grad(t.logit(x1[:5], 0.1).sum(), x1, create_graph=True)
+x6, = t.autograd.grad(x5[:5].sum(), x1)
+x7 = t.logit(t.tensor([0.1, 0.5, 0.8]), 0.7)
+x8 = t.tensor([0.1, 0.5, 0.8]).logit_(0.7)
+""",
+    "the angle of no vector": """
+x1, x2 = t.tensor([0.0, -0.0], requires_grad=True), t.zeros(2, requires_grad=True)
+x3 = t.tensor([t.inf, 1.0], requires_grad=True)
+x4, x5 = t.autograd.grad(t.atan2(x1, x2), [x1, x2], x3, create_graph=True)
+x6, = t.autograd.grad((x4 + x5).sum(), x3)
+""",
+    "derivatives of activations at NaN, and of infinite gradients": """
+x1 = t.tensor([t.nan, -4.0, 4.0, 1.0], requires_grad=True)
+x2, = t.autograd.grad(t.nn.functional.hardswish(x1), x1, t.tensor([1.0, t.inf, t.inf, 1.0]), create_graph=True)
+x3, = t.autograd.grad(x2.sum(), x1)
+x4, = t.autograd.grad(t.nn.functional.selu(x1).sum(), x1, create_graph=True)
+x5, = t.autograd.grad(x4.sum(), x1)
+x6, = t.autograd.grad(t.nn.functional.elu(x1).sum(), x1, create_graph=True)
+x7, = t.autograd.grad(x6.sum(), x1)
+""",
+    "the second derivative of prelu with a constant slope": """
+x1 = t.tensor([1.0, -2.0], requires_grad=True)
+x2, = t.autograd.grad(t.prelu(x1, t.tensor(0.5)).sum(), x1, create_graph=True)
+x3, = t.autograd.grad(x2.sum(), x1)
+""",
+    "lerp of integers by a float without dimensions": """
+x1 = t.lerp(t.tensor([1, 0]), t.tensor([0, 3]), t.tensor(0.5, dtype=t.float64))
+x2 = t.lerp(t.tensor([True]), t.tensor([False]), t.tensor(0.25))
+x3 = t.lerp(t.tensor([1, 0]), t.tensor([0, 3]), t.tensor([0.5, 0.5]))
+x4 = t.tensor([1, 0]).lerp_(t.tensor([0, 3]), t.tensor(0.5))
+""",
+    "steps of dimensions of size 1": """
+n1 = t.zeros(1, 1, 2)[..., 0].view_as(t.zeros(1)).stride()
+n2 = t.zeros(2, 3).t().reshape(1, 3, 2, 1).flatten(0, 1).stride()
+n3 = t.zeros(8).as_strided((1, 2, 2, 2), (4, 4, 2, 1)).tanh().stride()
+n4 = t.zeros(18).as_strided((3, 3, 1, 2), (6, 1, 18, 3)).neg().stride()
+n5 = t.zeros(4).as_strided((1, 2, 2, 1), (1, 1, 2, 1)).tanh().stride()
+x6 = t.max_pool2d(t.zeros(4).as_strided((1, 2, 2, 1), (1, 1, 2, 1)).tanh(), 1)
+n7 = (t.zeros(6).as_strided((3, 1, 2), (1, 7, 3)) + t.zeros(6).as_strided((3, 1, 2), (1, 7, 3))).stride()
+n8 = t.zeros(0, 1).expand(0, 3).view(0, 3).stride()
+""",
 }
 
 
