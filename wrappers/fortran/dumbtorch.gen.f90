@@ -6252,7 +6252,7 @@ contains
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_tensors(f, 1, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -6273,7 +6273,7 @@ contains
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_tensors(f, 1, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -6402,10 +6402,10 @@ contains
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, name)
-    major = f%results(1)
-    minor = f%results(2)
-    multi_processor_count = f%results(3)
-    total_memory = f%results(4)
+    major = f%results(2)
+    minor = f%results(3)
+    multi_processor_count = f%results(4)
+    total_memory = f%results(5)
     call dtf_end(f)
   end subroutine
 
@@ -7518,7 +7518,7 @@ contains
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_tensors(f, 1, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -7534,7 +7534,7 @@ contains
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_tensors(f, 1, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -7551,7 +7551,7 @@ contains
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_tensors(f, 1, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -8090,7 +8090,7 @@ contains
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_tensors(f, 1, 2, tensors)
     call dtf_end(f)
   end subroutine
 

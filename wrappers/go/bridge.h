@@ -10,10 +10,6 @@ void dtgo_begin(dtt_frame* f, int64_t function);
 /* The error's text belongs to the thread, and a goroutine may go on on another one: `message` gets
  * a copy, to be freed. */
 dt_status dtgo_call(dtt_frame* f, char** message);
-void dtgo_release(int64_t class_, uint64_t handle);
-
-/* Of handles that hold text. */
-const char* dtgo_text(uint64_t bytes, int64_t* length);
-const char* dtgo_string(uint64_t list, int64_t i);
+void dtgo_release(const dtt_handle* of, uint64_t handle);
 
 #endif

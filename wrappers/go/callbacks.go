@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"fmt"
+	"reflect"
 	"runtime/cgo"
 	"unsafe"
 )
@@ -18,64 +19,64 @@ func dtgoDrop(user C.uintptr_t) { cgo.Handle(user).Delete() }
 //
 //export dtgoRun
 func dtgoRun(k *C.dtt_callback, user C.uintptr_t, args, results *C.dtt_cell) (status C.dt_status) {
-	fail := func(reason any) C.dt_status {
-		message := C.CString(fmt.Sprint(reason))
-		defer C.free(unsafe.Pointer(message))
-		return C.dt_error_set(C.DT_STATUS_CALLBACK, message)
-	}
 	defer func() {
 		if reason := recover(); reason != nil {
-			status = fail(reason)
+			message := C.CString(fmt.Sprint(reason))
+			defer C.free(unsafe.Pointer(message))
+			status = C.dt_error_set(C.DT_STATUS_CALLBACK, message)
 		}
 	}()
+	f := cgo.Handle(user).Value().(reflect.Value)
 	given := unsafe.Slice((*uint64)(unsafe.Pointer(args)), C.DTT_MAX_CELLS)
-	values := make([]any, k.n_args)
+	values := make([]reflect.Value, k.n_args)
 	for i, item := range unsafe.Slice(k.args, k.n_args) {
-		values[i] = lend(&item, given[item.cell:], unsafe.Add(unsafe.Pointer(args), 8*int(item.cell)))
+		place := reflect.New(f.Type().In(i))
+		lend(&item, given[item.cell:], place.Interface())
+		values[i] = place.Elem()
 	}
-	value, err := cgo.Handle(user).Value().(callback).call(values)
-	if err == nil && k.n_results > 0 {
-		err = back(value, (*uint64)(unsafe.Pointer(results)))
+	out := f.Call(values)
+	if err, failed := out[len(out)-1].Interface().(error); failed {
+		panic(err)
 	}
-	if err != nil {
-		return fail(err)
+	if k.n_results > 0 {
+		*(*uint64)(unsafe.Pointer(results)) = back(out[0].Interface())
 	}
 	return 0
 }
 
-// lend makes a value of what the library gives a function. Tensors may be kept.
-func lend(item *C.dtt_item, at cells, place unsafe.Pointer) any {
-	switch {
-	case item.is_list != 0:
-		addresses := unsafe.Slice(*(**uint64)(place), at[1])
-		return each(len(addresses), func(i int) *Tensor { return alias(addresses[i]) })
-	case item.kind == C.DTT_TENSOR:
-		return alias(at[0])
-	case item.kind == C.DTT_STR:
-		return C.GoString(*(**C.char)(place))
+// lend fills a place with what the library gives a function. Tensors may be kept.
+func lend(item *C.dtt_item, at cells, place any) {
+	switch p := place.(type) {
+	case **Tensor:
+		*p = alias(at[0])
+	case *[]*Tensor:
+		*p = each(list[uint64](at), alias)
+	case *string:
+		*p = C.GoString(pointer[C.char](at[0]))
+	default:
+		take(item, at, place)
 	}
-	return int(at[0])
 }
 
-// back hands the library what a function gave: a truth value, or a handle of its own.
-func back(value any, cell *uint64) error {
+// alias makes an object of a lent handle.
+func alias(address uint64) *Tensor {
+	if address == 0 {
+		return nil
+	}
+	return Must(TensorAlias(&Tensor{object{address: address}}))
+}
+
+// back is what the library gets of a function's result: a truth value, or a handle of its own.
+func back(value any) uint64 {
 	switch v := value.(type) {
 	case bool:
-		*cell = uint64(bit(v))
+		return uint64(bit(v))
+	case []*Tensor:
+		return Must(TensorListNew(v)).handOver()
 	case *Tensor:
 		if v != nil {
-			own, err := TensorAlias(v)
-			if err != nil {
-				return err
-			}
-			*cell, own.address = own.address, 0
+			return Must(TensorAlias(v)).handOver()
 		}
-	case []*Tensor:
-		own, err := TensorListNew(v)
-		if err != nil {
-			return err
-		}
-		*cell, own.address = own.address, 0
 	}
-	return nil
+	return 0
 }

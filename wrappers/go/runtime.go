@@ -11,6 +11,7 @@ import "C"
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"runtime/cgo"
 	"sync"
@@ -80,34 +81,46 @@ func Sequential(modules ...*Module) (*Module, error) {
 
 // ---- objects
 
-type object interface{ held() uint64 }
-
-type enum interface{ number() uint64 }
-
-type callback interface {
-	given() bool
-	call(args []any) (any, error)
+// object is what all classes are: a handle.
+type object struct {
+	address uint64
+	of      *C.dtt_handle
 }
 
-type handle uint64
+// Release gives the object up now; else the garbage collector does so at some time.
+func (x *object) Release() { C.dtgo_release(x.of, C.uint64_t(x.handOver())) }
 
-// hold makes an object of a handle. It is released when the garbage collector finds it unused.
-func hold[T any, P interface {
-	*T
-	own(uint64)
-	Release()
-}](results []any, i int) P {
-	address := as[handle](results, i)
-	if address == 0 {
-		return nil
-	}
-	x := P(new(T))
-	x.own(uint64(address))
-	runtime.SetFinalizer(x, P.Release)
-	if _, isTensor := any(x).(*Tensor); isTensor {
+func (x *object) held() uint64 { return x.address }
+
+// handOver leaves the handle to the caller.
+func (x *object) handOver() uint64 {
+	address := x.address
+	x.address = 0
+	return address
+}
+
+// hold owns a handle from now on. It is released when the garbage collector finds x unused.
+func (x *object) hold(address uint64, of *C.dtt_handle) {
+	x.address, x.of = address, of
+	runtime.SetFinalizer(x, (*object).Release)
+	if of == &C.dtt_handle_tensor {
 		relievePressure()
 	}
+}
+
+func tensor(address uint64) (x *Tensor) {
+	if address != 0 {
+		x = new(Tensor)
+		x.hold(address, &C.dtt_handle_tensor)
+	}
 	return x
+}
+
+func heldBy(x *Tensor) uint64 {
+	if x == nil {
+		return 0
+	}
+	return x.address
 }
 
 var pressure struct {
@@ -134,24 +147,26 @@ func relievePressure() {
 	C.dtt_has_collected(&pressure.seen)
 }
 
-// alias makes an object of a lent handle.
-func alias(address uint64) *Tensor {
-	if address == 0 {
+// ---- calls
+
+// cells are those of one argument or result: at most a tensor, and a number's three.
+type cells []uint64
+
+func cellsAt(cell *C.dtt_cell) cells { return unsafe.Slice((*uint64)(unsafe.Pointer(cell)), 4) }
+
+func pointer[T any](cell uint64) *T { return *(**T)(unsafe.Pointer(&cell)) }
+
+func list[T any](at cells) []T { return unsafe.Slice(pointer[T](at[0]), at[1]) }
+
+func each[T, E any](values []T, element func(T) E) []E {
+	if values == nil {
 		return nil
 	}
-	return Must(TensorAlias(&Tensor{address}))
-}
-
-func release(class int, address *uint64) {
-	C.dtgo_release(C.int64_t(class), C.uint64_t(*address))
-	*address = 0
-}
-
-func as[T any](values []any, i int) (value T) {
-	if i < len(values) {
-		value, _ = values[i].(T)
+	made := make([]E, len(values))
+	for i, value := range values {
+		made[i] = element(value)
 	}
-	return value
+	return made
 }
 
 func last[T any](options []T) (given T) {
@@ -161,96 +176,84 @@ func last[T any](options []T) (given T) {
 	return given
 }
 
-// ---- calls
-
-type cells []uint64
-
-func (c cells) float(i int) float64 { return math.Float64frombits(c[i]) }
-
-// words are the cells of one argument or result: at most a tensor, and a number's three.
-func words(cell *C.dtt_cell) cells { return unsafe.Slice((*uint64)(unsafe.Pointer(cell)), 4) }
-
-func run(index int, args ...any) ([]any, error) {
+// run calls a function; results are places for what it gives.
+func run(index int, args []any, results ...any) error {
 	f := new(C.dtt_frame)
 	C.dtgo_begin(f, C.int64_t(index))
 	defer C.dtt_end(f)
 	for i, item := range unsafe.Slice(f.function.args, f.function.n_args) {
-		give(f, &item, words(&f.args[item.cell]), args[i])
+		give(f, &item, cellsAt(&f.args[item.cell]), args[i])
 	}
 	var message *C.char
 	status := C.dtgo_call(f, &message)
 	runtime.KeepAlive(args)
 	if status != 0 {
 		defer C.free(unsafe.Pointer(message))
-		return nil, &Error{Status(status), C.GoString(message)}
+		return &Error{Status(status), C.GoString(message)}
 	}
-	values := make([]any, f.function.n_results)
 	for i, item := range unsafe.Slice(f.function.results, f.function.n_results) {
-		values[i] = take(&item, words(&f.results[item.cell]))
+		take(&item, cellsAt(&f.results[item.cell]), results[i])
 	}
-	return values, nil
+	return nil
 }
 
 // give writes a value into its cells. What is not given leaves them as they are, at the default.
 func give(f *C.dtt_frame, item *C.dtt_item, at cells, value any) {
-	required := item.is_required != 0
 	switch v := value.(type) {
+	case nil:
 	case bool:
 		giveNumber(item, at, C.DT_SCALAR_KIND_BOOL, uint64(bit(v)))
 	case int:
 		giveNumber(item, at, C.DT_SCALAR_KIND_INT, uint64(v))
 	case float64:
 		giveNumber(item, at, C.DT_SCALAR_KIND_FLOAT, math.Float64bits(v))
-	case *bool:
-		givePointed(f, item, at, v)
-	case *int:
-		givePointed(f, item, at, v)
-	case *float64:
-		givePointed(f, item, at, v)
-	case object:
-		if address := v.held(); address != 0 {
-			at[0] = address
-			if item.kind == C.DTT_OPERAND {
-				at[1] = 0
-			}
-		}
-	case enum:
-		if n := v.number(); n != 0 {
-			at[0] = n
-		}
 	case Device:
 		if v.Type != 0 {
-			at[0], at[1] = v.Type.number(), uint64(v.Index)
-		}
-	case callback:
-		if v.given() {
-			at[0] = uint64(cgo.NewHandle(v))
+			at[0], at[1] = uint64(v.Type), uint64(v.Index)
 		}
 	case string:
-		if required || v != "" {
-			at[0] = text(f, v)
+		if item.is_required != 0 || v != "" {
+			giveList(f, item, at[:1], []byte(v))
 		}
 	case []byte:
-		giveList(f, at, required, v, func(b byte) byte { return b })
+		giveList(f, item, at, v)
 	case []bool:
-		giveList(f, at, required, v, bit)
+		giveList(f, item, at, each(v, bit))
 	case []int:
-		giveList(f, at, required, v, func(i int) int { return i })
+		giveList(f, item, at, v)
 	case []float64:
-		giveList(f, at, required, v, func(f float64) float64 { return f })
+		giveList(f, item, at, v)
 	case []string:
-		giveList(f, at, required, v, func(s string) uint64 { return text(f, s) })
+		giveList(f, item, at, each(v, func(s string) (address uint64) {
+			giveList(f, item, unsafe.Slice(&address, 1), []byte(s))
+			return address
+		}))
 	case []*Tensor:
-		giveList(f, at, required, v, (*Tensor).held)
-	case nil:
+		giveList(f, item, at, each(v, heldBy))
 	default:
-		panic(fmt.Sprintf("%s: a %T cannot be passed", C.GoString(item.name), value))
+		giveOther(f, item, at, reflect.ValueOf(value))
 	}
 }
 
-func givePointed[T any](f *C.dtt_frame, item *C.dtt_item, at cells, value *T) {
-	if value != nil {
-		give(f, item, at, *value)
+// giveOther: an enum, a function, an object, or a number that may be absent.
+func giveOther(f *C.dtt_frame, item *C.dtt_item, at cells, v reflect.Value) {
+	switch {
+	case v.Kind() == reflect.Int32 && item.kind == C.DTT_ENUM:
+		if v.Int() != 0 {
+			at[0] = uint64(v.Int())
+		}
+	case v.Kind() != reflect.Func && v.Kind() != reflect.Pointer:
+		panic(fmt.Sprintf("%s: a %s cannot be passed", C.GoString(item.name), v.Type()))
+	case v.IsNil():
+	case v.Kind() == reflect.Func:
+		at[0] = uint64(cgo.NewHandle(v))
+	case v.Elem().Kind() == reflect.Struct:
+		at[0] = v.Interface().(interface{ held() uint64 }).held()
+		if item.kind == C.DTT_OPERAND {
+			at[1] = 0
+		}
+	default:
+		give(f, item, at, v.Elem().Interface())
 	}
 }
 
@@ -265,73 +268,54 @@ func bit(v bool) int32 {
 	return 0
 }
 
-func text(f *C.dtt_frame, v string) uint64 {
-	address := C.dtt_lend(f, C.int64_t(len(v)))
-	copy(unsafe.Slice((*byte)(address), len(v)), v)
-	return uint64(uintptr(address))
-}
-
-func giveList[T, E any](f *C.dtt_frame, at cells, required bool, values []T, element func(T) E) {
-	if values == nil && !required {
+// giveList lends a copy of values, with a zero behind them.
+func giveList[T any](f *C.dtt_frame, item *C.dtt_item, at cells, values []T) {
+	if values == nil && item.is_required == 0 {
 		return
 	}
-	address := C.dtt_lend(f, C.int64_t(len(values)*int(unsafe.Sizeof(*new(E)))))
-	for i, room := 0, unsafe.Slice((*E)(address), len(values)); i < len(values); i++ {
-		room[i] = element(values[i])
-	}
-	at[0], at[1] = uint64(uintptr(address)), uint64(len(values))
+	room := C.dtt_lend(f, C.int64_t(len(values)*int(unsafe.Sizeof(*new(T)))))
+	copy(unsafe.Slice((*T)(room), len(values)), values)
+	copy(at, []uint64{uint64(uintptr(room)), uint64(len(values))})
 }
 
-// take reads a result; handles that are only carriers are released.
-func take(item *C.dtt_item, at cells) any {
-	switch {
-	case item.is_list != 0 && item.kind == C.DTT_I64:
-		return numbers[int](at)
-	case item.is_list != 0 && item.kind == C.DTT_F64:
-		return numbers[float64](at)
-	case item.is_list != 0 && item.kind == C.DTT_TENSOR:
-		list := &TensorList{at[0]}
-		defer list.Release()
-		return each(Must(list.Len()), func(i int) *Tensor { return Must(list.Get(i)) })
-	case item.is_list != 0:
-		list := &StringList{at[0]}
-		defer list.Release()
-		return each(Must(list.Len()), func(i int) string {
-			return C.GoString(C.dtgo_string(C.uint64_t(list.address), C.int64_t(i)))
-		})
+// take fills a place with a result. Memory behind it goes with the call.
+func take(item *C.dtt_item, at cells, place any) {
+	switch p := place.(type) {
+	case *int:
+		*p = int(at[0])
+	case *float64:
+		*p = math.Float64frombits(at[0])
+	case *bool:
+		*p = at[0] != 0
+	case *uintptr:
+		*p = uintptr(at[0])
+	case *string:
+		*p = string(list[byte](at))
+	case *Device:
+		*p = Device{DeviceType(at[0]), int(at[1])}
+	case *any:
+		*p = map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: math.Float64frombits(at[2])}[at[0]]
+	case *[]int:
+		*p = append([]int{}, list[int](at)...)
+	case *[]float64:
+		*p = append([]float64{}, list[float64](at)...)
+	case *[]string:
+		*p = each(list[*C.char](at), func(s *C.char) string { return C.GoString(s) })
+	case *[]*Tensor:
+		*p = each(list[uint64](at), tensor)
+	case **Tensor:
+		*p = tensor(at[0])
+	default:
+		takeOther(item, at, reflect.ValueOf(place).Elem())
 	}
-	switch item.kind {
-	case C.DTT_STR:
-		bytes := &Bytes{at[0]}
-		defer bytes.Release()
-		var n C.int64_t
-		data := C.dtgo_text(C.uint64_t(bytes.address), &n)
-		return C.GoStringN(data, C.int(n))
-	case C.DTT_TENSOR, C.DTT_HANDLE:
-		return handle(at[0])
-	case C.DTT_F64:
-		return at.float(0)
-	case C.DTT_BOOL:
-		return at[0] != 0
-	case C.DTT_DEVICE:
-		return Device{DeviceType(at[0]), int(at[1])}
-	case C.DTT_POINTER:
-		return uintptr(at[0])
-	case C.DTT_SCALAR:
-		return map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: at.float(2)}[at[0]]
-	}
-	return int(at[0])
 }
 
-// numbers are copied: their memory goes with the call.
-func numbers[T int | float64](at cells) []T {
-	return append([]T{}, unsafe.Slice(*(**T)(unsafe.Pointer(&at[0])), at[2])...)
-}
-
-func each[T any](n int, get func(i int) T) []T {
-	values := make([]T, n)
-	for i := range values {
-		values[i] = get(i)
+// takeOther: an enum, or an object.
+func takeOther(item *C.dtt_item, at cells, place reflect.Value) {
+	if place.Kind() == reflect.Int32 {
+		place.SetInt(int64(at[0]))
+	} else if at[0] != 0 {
+		place.Set(reflect.New(place.Type().Elem()))
+		(*object)(place.UnsafePointer()).hold(at[0], (*C.dtt_handle)(item.of))
 	}
-	return values
 }
