@@ -154,7 +154,9 @@ class C(Language):
 
     def literal(self, tensor: dict) -> list[str]:
         """dtype, shape and elements."""
-        shape = f"T_DIMS({', '.join(map(str, tensor['shape']))})" if tensor["shape"] else "T_NO_DIMS"
+        shape = (
+            f"T_DIMS({', '.join(map(str, tensor['shape']))})" if tensor["shape"] else "T_NO_DIMS"
+        )
         numbers = f"T_REALS({', '.join(_numbers(tensor['data']))})"
         return [cabi.enum_constant("dtype", tensor["dtype"]), shape, numbers]
 
@@ -366,7 +368,11 @@ class Fortran(Language):
     line, text = staticmethod(Go.line), staticmethod(fortran.quoted)
 
     def top(self) -> list[str]:
-        uses = ["  use, intrinsic :: iso_fortran_env, only: real64", "  use check", "  use dumbtorch"]
+        uses = [
+            "  use, intrinsic :: iso_fortran_env, only: real64",
+            "  use check",
+            "  use dumbtorch",
+        ]
         return [f"! {GENERATED}", "module cases", *uses, "  implicit none", "contains"]
 
     def bottom(self, count: int) -> list[str]:

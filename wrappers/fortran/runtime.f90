@@ -366,9 +366,10 @@ contains
     integer, intent(in) :: cell
     character(:), allocatable, intent(out) :: texts(:)
     type(c_ptr), pointer :: there(:)
-    integer(int64) :: i
+    integer(int64) :: i, longest
     call c_f_pointer(transfer(f%results(cell), c_null_ptr), there, [f%results(cell + 1)])
-    allocate (character(maxval([0_int64, (strlen(there(i)), i=1, size(there))])) :: texts(size(there)))
+    longest = maxval([0_int64, (strlen(there(i)), i=1, size(there))])
+    allocate (character(longest) :: texts(size(there)))
     do i = 1, size(there)
       texts(i) = text_at(there(i), strlen(there(i)))
     end do
