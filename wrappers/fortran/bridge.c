@@ -13,7 +13,7 @@
 typedef dtt_frame frame;
 
 void dtf_begin(frame* f, int32_t i) {
-  dtt_begin(f, dtt_functions[i]);
+  dtt_begin(f, i);
 }
 
 void dtf_end(frame* f) {

@@ -34,7 +34,7 @@ module dumbtorch_runtime
 
   ! A call in the making, as in bridge.c.
   type, bind(c) :: frame
-    type(c_ptr) :: function, lent
+    type(c_ptr) :: function, lent, message
     integer(c_int64_t) :: status, args(0:63), results(0:7)
   end type
 

@@ -4,7 +4,7 @@ package dumbtorch
 /*
 #cgo CFLAGS: -I${SRCDIR}/../.. -I${SRCDIR}/../../capi/include
 #cgo LDFLAGS: -ldumbtorch
-#include "bridge.h"
+#include "wrappers/table/frame.h"
 */
 import "C"
 
@@ -88,7 +88,7 @@ type object struct {
 }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *object) Release() { C.dtgo_release(x.of, C.uint64_t(x.handOver())) }
+func (x *object) Release() { C.dtt_release(x.of, C.uint64_t(x.handOver())) }
 
 func (x *object) held() uint64 { return x.address }
 
@@ -97,30 +97,6 @@ func (x *object) handOver() uint64 {
 	address := x.address
 	x.address = 0
 	return address
-}
-
-// hold owns a handle from now on. It is released when the garbage collector finds x unused.
-func (x *object) hold(address uint64, of *C.dtt_handle) {
-	x.address, x.of = address, of
-	runtime.SetFinalizer(x, (*object).Release)
-	if of == &C.dtt_handle_tensor {
-		relievePressure()
-	}
-}
-
-func tensor(address uint64) (x *Tensor) {
-	if address != 0 {
-		x = new(Tensor)
-		x.hold(address, &C.dtt_handle_tensor)
-	}
-	return x
-}
-
-func heldBy(x *Tensor) uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
 }
 
 var pressure struct {
@@ -149,24 +125,23 @@ func relievePressure() {
 
 // ---- calls
 
-// cells are those of one argument or result: at most a tensor, and a number's three.
-type cells []uint64
-
-func cellsAt(cell *C.dtt_cell) cells { return unsafe.Slice((*uint64)(unsafe.Pointer(cell)), 4) }
-
-func pointer[T any](cell uint64) *T { return *(**T)(unsafe.Pointer(&cell)) }
-
-func list[T any](at cells) []T { return unsafe.Slice(pointer[T](at[0]), at[1]) }
-
-func each[T, E any](values []T, element func(T) E) []E {
-	if values == nil {
-		return nil
+// run calls a function; results are places for what it gives.
+func run(index int, args []any, results ...any) error {
+	f := new(C.dtt_frame)
+	C.dtt_begin(f, C.int64_t(index))
+	defer C.dtt_end(f)
+	for i, item := range unsafe.Slice(f.function.args, f.function.n_args) {
+		give(f, &item, &f.args[item.cell], reflect.ValueOf(args[i]))
 	}
-	made := make([]E, len(values))
-	for i, value := range values {
-		made[i] = element(value)
+	status := C.dtt_call(f)
+	runtime.KeepAlive(args)
+	if status != 0 {
+		return &Error{Status(status), C.GoString(f.message)}
 	}
-	return made
+	for i, item := range unsafe.Slice(f.function.results, f.function.n_results) {
+		take(&item, &f.results[item.cell], reflect.ValueOf(results[i]).Elem(), false)
+	}
+	return nil
 }
 
 func last[T any](options []T) (given T) {
@@ -176,121 +151,105 @@ func last[T any](options []T) (given T) {
 	return given
 }
 
-// run calls a function; results are places for what it gives.
-func run(index int, args []any, results ...any) error {
-	f := new(C.dtt_frame)
-	C.dtgo_begin(f, C.int64_t(index))
-	defer C.dtt_end(f)
-	for i, item := range unsafe.Slice(f.function.args, f.function.n_args) {
-		give(f, &item, cellsAt(&f.args[item.cell]), args[i])
-	}
-	var message *C.char
-	status := C.dtgo_call(f, &message)
-	runtime.KeepAlive(args)
-	if status != 0 {
-		defer C.free(unsafe.Pointer(message))
-		return &Error{Status(status), C.GoString(message)}
-	}
-	for i, item := range unsafe.Slice(f.function.results, f.function.n_results) {
-		take(&item, cellsAt(&f.results[item.cell]), results[i])
-	}
-	return nil
+// cells are those of one argument or result: at most a tensor, and a number's three.
+func cells(first *C.dtt_cell) []uint64 { return unsafe.Slice((*uint64)(unsafe.Pointer(first)), 4) }
+
+func pointer[T any](cell uint64) *T { return *(**T)(unsafe.Pointer(&cell)) }
+
+func list[T any](at []uint64) []T { return unsafe.Slice(pointer[T](at[0]), at[1]) }
+
+var scalars = map[reflect.Kind]ScalarKind{
+	reflect.Bool: ScalarKindBool, reflect.Int: ScalarKindInt, reflect.Float64: ScalarKindFloat,
 }
 
-// give writes a value into its cells. What is not given leaves them as they are, at the default.
-func give(f *C.dtt_frame, item *C.dtt_item, at cells, value any) {
-	switch v := value.(type) {
-	case nil:
-	case bool:
-		giveNumber(item, at, C.DT_SCALAR_KIND_BOOL, uint64(bit(v)))
-	case int:
-		giveNumber(item, at, C.DT_SCALAR_KIND_INT, uint64(v))
-	case float64:
-		giveNumber(item, at, C.DT_SCALAR_KIND_FLOAT, math.Float64bits(v))
-	case Device:
-		if v.Type != 0 {
-			at[0], at[1] = uint64(v.Type), uint64(v.Index)
-		}
-	case string:
-		if item.is_required != 0 || v != "" {
-			giveList(f, item, at[:1], []byte(v))
-		}
-	case []byte:
-		giveList(f, item, at, v)
-	case []bool:
-		giveList(f, item, at, each(v, bit))
-	case []int:
-		giveList(f, item, at, v)
-	case []float64:
-		giveList(f, item, at, v)
-	case []string:
-		giveList(f, item, at, each(v, func(s string) (address uint64) {
-			giveList(f, item, unsafe.Slice(&address, 1), []byte(s))
-			return address
-		}))
-	case []*Tensor:
-		giveList(f, item, at, each(v, heldBy))
-	default:
-		giveOther(f, item, at, reflect.ValueOf(value))
-	}
-}
-
-// giveOther: an enum, a function, an object, or a number that may be absent.
-func giveOther(f *C.dtt_frame, item *C.dtt_item, at cells, v reflect.Value) {
-	switch {
-	case v.Kind() == reflect.Int32 && item.kind == C.DTT_ENUM:
-		if v.Int() != 0 {
-			at[0] = uint64(v.Int())
-		}
-	case v.Kind() != reflect.Func && v.Kind() != reflect.Pointer:
-		panic(fmt.Sprintf("%s: a %s cannot be passed", C.GoString(item.name), v.Type()))
-	case v.IsNil():
-	case v.Kind() == reflect.Func:
-		at[0] = uint64(cgo.NewHandle(v))
-	case v.Elem().Kind() == reflect.Struct:
-		at[0] = v.Interface().(interface{ held() uint64 }).held()
-		if item.kind == C.DTT_OPERAND {
-			at[1] = 0
-		}
-	default:
-		give(f, item, at, v.Elem().Interface())
-	}
-}
-
-func giveNumber(item *C.dtt_item, at cells, kind C.int32_t, bits uint64) {
-	C.dtt_give_number(item, (*C.dtt_cell)(unsafe.Pointer(&at[0])), kind, C.int64_t(bits))
-}
-
-func bit(v bool) int32 {
-	if v {
-		return 1
-	}
-	return 0
-}
-
-// giveList lends a copy of values, with a zero behind them.
-func giveList[T any](f *C.dtt_frame, item *C.dtt_item, at cells, values []T) {
-	if values == nil && item.is_required == 0 {
+// give writes a value into its cells. What is not given leaves them as they are, at the default: a
+// zero, but for numbers where tensors may stand.
+func give(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) {
+	at := cells(first)
+	isAny := item.kind == C.DTT_OPERAND || item.kind == C.DTT_SCALAR
+	isGiven := item.is_required != 0 || (isAny && scalars[v.Kind()] != 0)
+	if !v.IsValid() || (v.IsZero() && !isGiven) {
 		return
 	}
-	room := C.dtt_lend(f, C.int64_t(len(values)*int(unsafe.Sizeof(*new(T)))))
-	copy(unsafe.Slice((*T)(room), len(values)), values)
-	copy(at, []uint64{uint64(uintptr(room)), uint64(len(values))})
+	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() != reflect.Struct {
+		v = v.Elem()
+	}
+	switch kind, isNumber := scalars[v.Kind()]; {
+	case isNumber:
+		C.dtt_give_number(item, first, C.int32_t(kind), C.int64_t(bits(f, v)))
+	case isAny && v.Kind() != reflect.Pointer:
+		panic(fmt.Sprintf("%s: a %s cannot be passed", C.GoString(item.name), v.Type()))
+	case v.Kind() == reflect.Slice:
+		at[0], at[1] = lendList(f, v), uint64(v.Len())
+	case v.Kind() == reflect.Struct:
+		at[0], at[1] = uint64(v.Interface().(Device).Type), uint64(v.Interface().(Device).Index)
+	default:
+		at[0] = bits(f, v)
+		if isAny {
+			at[1] = 0
+		}
+	}
 }
 
-// take fills a place with a result. Memory behind it goes with the call.
-func take(item *C.dtt_item, at cells, place any) {
-	switch p := place.(type) {
-	case *int:
-		*p = int(at[0])
-	case *float64:
-		*p = math.Float64frombits(at[0])
-	case *bool:
-		*p = at[0] != 0
-	case *uintptr:
-		*p = uintptr(at[0])
-	case *string:
-		*p = string(list[byte](at))
+// bits are the cell of a value.
+func bits(f *C.dtt_frame, v reflect.Value) uint64 {
+	switch v.Kind() {
+	case reflect.Bool:
+		if v.Bool() {
+			return 1
+		}
+		return 0
+	case reflect.Float64:
+		return math.Float64bits(v.Float())
+	case reflect.Uintptr:
+		return v.Uint()
+	case reflect.String:
+		return lend(f, []byte(v.String()))
+	case reflect.Func:
+		return uint64(cgo.NewHandle(v))
+	case reflect.Pointer:
+		if v.IsNil() {
+			return 0
+		}
+		return v.Interface().(interface{ held() uint64 }).held()
+	}
+	return uint64(v.Int())
+}
+
+// lend copies values to where the call finds them, with a zero behind them.
+func lend[T any](f *C.dtt_frame, values []T) uint64 {
+	room := C.dtt_lend(f, C.int64_t(len(values)*int(unsafe.Sizeof(*new(T)))))
+	copy(unsafe.Slice((*T)(room), len(values)), values)
+	return uint64(uintptr(room))
+}
+
+func lendList(f *C.dtt_frame, v reflect.Value) uint64 {
+	switch values := v.Interface().(type) {
+	case []byte:
+		return lend(f, values)
+	case []int:
+		return lend(f, values)
+	case []float64:
+		return lend(f, values)
+	case []bool:
+		return lend(f, entries[int32](f, v))
+	}
+	return lend(f, entries[uint64](f, v))
+}
+
+func entries[T int32 | uint64](f *C.dtt_frame, v reflect.Value) []T {
+	made := make([]T, v.Len())
+	for i := range made {
+		made[i] = T(bits(f, v.Index(i)))
+	}
+	return made
+}
+
+// take fills a place with a result, or with what is lent to a callback. Memory behind it goes with
+// the call.
+func take(item *C.dtt_item, first *C.dtt_cell, place reflect.Value, isLent bool) {
+	at := cells(first)
+	switch p := place.Addr().Interface().(type) {
 	case *Device:
 		*p = Device{DeviceType(at[0]), int(at[1])}
 	case *any:
@@ -299,23 +258,98 @@ func take(item *C.dtt_item, at cells, place any) {
 		*p = append([]int{}, list[int](at)...)
 	case *[]float64:
 		*p = append([]float64{}, list[float64](at)...)
-	case *[]string:
-		*p = each(list[*C.char](at), func(s *C.char) string { return C.GoString(s) })
-	case *[]*Tensor:
-		*p = each(list[uint64](at), tensor)
-	case **Tensor:
-		*p = tensor(at[0])
 	default:
-		takeOther(item, at, reflect.ValueOf(place).Elem())
+		switch {
+		case item.is_list != 0:
+			place.Set(reflect.MakeSlice(place.Type(), int(at[1]), int(at[1])))
+			for i, entry := range list[uint64](at) {
+				takeOne(item, entry, place.Index(i), isLent)
+			}
+		case place.Kind() == reflect.String && !isLent:
+			place.SetString(string(list[byte](at)))
+		default:
+			takeOne(item, at[0], place, isLent)
+		}
 	}
 }
 
-// takeOther: an enum, or an object.
-func takeOther(item *C.dtt_item, at cells, place reflect.Value) {
-	if place.Kind() == reflect.Int32 {
-		place.SetInt(int64(at[0]))
-	} else if at[0] != 0 {
-		place.Set(reflect.New(place.Type().Elem()))
-		(*object)(place.UnsafePointer()).hold(at[0], (*C.dtt_handle)(item.of))
+func takeOne(item *C.dtt_item, bits uint64, place reflect.Value, isLent bool) {
+	switch place.Kind() {
+	case reflect.Bool:
+		place.SetBool(bits != 0)
+	case reflect.Float64:
+		place.SetFloat(math.Float64frombits(bits))
+	case reflect.Uintptr:
+		place.SetUint(bits)
+	case reflect.String:
+		place.SetString(C.GoString(pointer[C.char](bits)))
+	case reflect.Pointer:
+		if bits != 0 && isLent {
+			bits = Must(TensorAlias(&Tensor{object{address: bits}})).handOver()
+		}
+		if bits != 0 {
+			place.Set(reflect.New(place.Type().Elem()))
+			own((*object)(place.UnsafePointer()), bits, item)
+		}
+	default:
+		place.SetInt(int64(bits))
 	}
+}
+
+// own has the garbage collector release the handle when it finds x unused.
+func own(x *object, address uint64, item *C.dtt_item) {
+	x.address, x.of = address, (*C.dtt_handle)(item.of)
+	runtime.SetFinalizer(x, (*object).Release)
+	if item.kind == C.DTT_TENSOR {
+		x.of = &C.dtt_handle_tensor // item.of is that of a list
+		relievePressure()
+	}
+}
+
+// ---- callbacks
+
+//export dtgoDrop
+func dtgoDrop(user C.uintptr_t) { cgo.Handle(user).Delete() }
+
+// What a function of the user's returns or panics with becomes the error of the call that ran it.
+//
+//export dtgoRun
+func dtgoRun(k *C.dtt_callback, user C.uintptr_t, args, results *C.dtt_cell) (status C.dt_status) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			message := C.CString(fmt.Sprint(reason))
+			defer C.free(unsafe.Pointer(message))
+			status = C.dt_error_set(C.DT_STATUS_CALLBACK, message)
+		}
+	}()
+	f := cgo.Handle(user).Value().(reflect.Value)
+	given := unsafe.Slice(args, C.DTT_MAX_CELLS)
+	values := make([]reflect.Value, k.n_args)
+	for i, item := range unsafe.Slice(k.args, k.n_args) {
+		values[i] = reflect.New(f.Type().In(i)).Elem()
+		take(&item, &given[item.cell], values[i], true)
+	}
+	out := f.Call(values)
+	if err, failed := out[len(out)-1].Interface().(error); failed {
+		panic(err)
+	}
+	if k.n_results > 0 {
+		*(*uint64)(unsafe.Pointer(results)) = back(out[0].Interface())
+	}
+	return 0
+}
+
+// back is what the library gets of a function's result: a truth value, or a handle of its own.
+func back(value any) uint64 {
+	switch v := value.(type) {
+	case bool:
+		return bits(nil, reflect.ValueOf(v))
+	case []*Tensor:
+		return Must(TensorListNew(v)).handOver()
+	case *Tensor:
+		if v != nil {
+			return Must(TensorAlias(v)).handOver()
+		}
+	}
+	return 0
 }

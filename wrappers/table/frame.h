@@ -16,11 +16,14 @@ typedef struct dtt_room {
 typedef struct dtt_frame {
   const dtt_function* function;
   dtt_room* lent;
-  int64_t status; /* of the first argument that the language refused */
+  const char* message; /* of the call that failed: the thread may fail again, or another go on */
+  int64_t status;      /* of the first argument that the language refused */
   dtt_cell args[DTT_MAX_CELLS], results[DTT_MAX_RESULTS];
 } dtt_frame;
 
-static inline void dtt_begin(dtt_frame* f, const dtt_function* function) {
+/* Functions are in the order of the plan. */
+static inline void dtt_begin(dtt_frame* f, int64_t i) {
+  const dtt_function* function = dtt_functions[i];
   memset(f, 0, sizeof *f);
   f->function = function;
   if (function->n_cells) memcpy(f->args, function->initial, function->n_cells * sizeof *f->args);
@@ -91,6 +94,7 @@ static inline int dtt_is_numbers(const dtt_item* item) {
 static inline dt_status dtt_call(dtt_frame* f) {
   const dtt_item *item = f->function->results, *end = item + f->function->n_results;
   dt_status status = (dt_status)f->status;
+  const char* message;
   if (!status) status = f->function->call(f->args, f->results);
   if (!status && item < end && dtt_is_numbers(item)) {
     f->results[0].p = dtt_lend(f, f->results[2].i * 8);
@@ -100,8 +104,17 @@ static inline dt_status dtt_call(dtt_frame* f) {
   for (; !status && item < end; item++)
     if (item->kind == DTT_STR || (item->is_list && item->kind == DTT_TENSOR))
       status = dtt_open(f, item);
-  if (status) memset(f->results, 0, sizeof f->results);
+  if (status) {
+    memset(f->results, 0, sizeof f->results);
+    message = dt_error_message();
+    f->message = strcpy((char*)dtt_lend(f, (int64_t)strlen(message)), message);
+  }
   return status;
+}
+
+/* For collectors that want to know what a pointer points to, a handle is a number. */
+static inline void dtt_release(const dtt_handle* of, uint64_t handle) {
+  if (handle) of->release((void*)(uintptr_t)handle);
 }
 
 #endif
