@@ -24,9 +24,6 @@ def generate(plan: Plan) -> dict[str, str]:
     }
 
 
-_DTYPE = Kind("enum", "dtype")
-
-
 def _is_tensor(value) -> bool:
     return isinstance(value, dict) and "dtype" in value
 
@@ -36,9 +33,18 @@ def _numbers(values: list) -> list[str]:
 
 
 class Language:
-    """What the languages have in common: the frame of a program and of a case."""
+    """What the languages have in common: the frame of a program, and what a case says. A language says
+    how: phrases are strings with {}, and `line` joins a call of several arguments."""
 
     folder = suffix = ""
+    flags = ("false", "true")
+    tensor = ""  # the variable of a tensor
+    made: tuple[str, str]  # around dtype, shape, elements and requires_grad: a statement
+    expected: tuple[str, str]  # around what was got, dtype, shape and elements
+    count = entry = same = backward = grad = ""
+    takes_one = False  # one number where a list is meant
+    line = staticmethod(call)
+    text = staticmethod(json.dumps)
 
     def program(self, plan: Plan, calls: list[dict]) -> str:
         cases = [self.case(plan, number, entry) for number, entry in enumerate(calls)]
@@ -51,80 +57,113 @@ class Language:
         unknown = set(entry["args"]) - {a.name for a in c.slots}
         if unknown:
             raise SchemaError(f"{CALLS.name}: {c.c_name} has no argument '{unknown.pop()}'")
-        lines = []
-        values = {}
+        lines, values, grads = [], {}, entry.get("grads", {})
         for a in c.slots:
             if a.name in entry["args"]:
-                wants_grad = a.name in entry.get("grads", ())
-                values[a.name] = self.value(a, entry["args"][a.name], wants_grad, lines)
-        lines += self.call(c, values, entry)
+                values[a.name] = self.value(a, entry["args"][a.name], a.name in grads, lines)
+        if "error" in entry:
+            return self.frame(number, entry["fn"], lines + self.refused(c, values, entry["error"]))
+        names = self.names(c)
+        lines += self.run(c, names, values)
+        for name, expected in zip(names, entry["results"], strict=True):
+            lines += self.expect(name, expected)
+        lines += self.backward.format(names[0]).splitlines() if grads else []
+        for name, expected in grads.items():
+            lines += self.expect(self.grad.format(self.tensor.format(name)), expected)
         return self.frame(number, entry["fn"], lines)
+
+    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
+        if _is_tensor(value):
+            return self.make(a.name, value, wants_grad, lines)
+        if a.kind.base == "enum":
+            return self.enum(a.kind.name, value["enum"] if isinstance(value, dict) else value)
+        if isinstance(value, list) or (a.kind.list and not self.takes_one):
+            values = value if isinstance(value, list) else [value]
+            if a.kind.base == "tensor":
+                parts = [self.make(f"{a.name}{i}", v, False, lines) for i, v in enumerate(values)]
+            else:
+                parts = [self.number(a.kind, v) for v in values]
+            return self.list(a, parts)
+        return self.text(value) if isinstance(value, str) else self.scalar(a, value)
+
+    def make(self, name: str, value: dict, wants_grad: bool, lines: list[str]) -> str:
+        variable = self.tensor.format(name)
+        head, tail = self.made
+        flag = self.flags[wants_grad]
+        lines.append(self.line(head.format(variable), [*self.literal(value), flag], tail))
+        return variable
+
+    def number(self, kind: Kind, value) -> str:
+        return self.flags[value] if isinstance(value, bool) else repr(value)
+
+    def scalar(self, a: Slot, value) -> str:
+        return self.number(a.kind, value)
+
+    def names(self, c: Call) -> list[str]:
+        return [r.name for r in c.results] if len(c.results) > 1 else ["result"]
+
+    def expect(self, name: str, expected) -> list[str]:
+        if isinstance(expected, list):
+            lines = [self.count.format(name, len(expected))]
+            for i, entry in enumerate(expected):
+                lines += self.expect(self.entry.format(name, i, i + 1), entry)
+            return lines
+        if isinstance(expected, bool):
+            return [self.same.format(name, self.flags[expected])]
+        head, tail = self.expected
+        return [self.line(head, [name, *self.literal(expected)], tail)]
 
 
 class C(Language):
     folder, suffix = "c", "c"
+    flags = ("0", "1")
+    tensor = "a_{}"
+    made = ("dt_tensor *{} = make(", ");")
+    expected = ("expect(", ");")
+    count, entry = "expect_count({}, {});", "T_tensor_list_get({}, {})"
+    same, backward, grad = "expect_bool({}, {});", "T_backward(T_sum({}));", "T_grad({})"
+    _MACROS = {"i64": "T_DIMS", "f64": "T_REALS", "bool": "T_FLAGS", "tensor": "T_LIST"}
 
     def top(self) -> list[str]:
         return [f"/* {GENERATED} */", '#include "tests/conformance/check.h"']
 
     def bottom(self, count: int) -> list[str]:
-        cases = ", ".join(f"case_{i}" for i in range(count))
-        body = call("static void (*const cases[])(void) = {", cases.split(", "), "};")
+        cases = [f"case_{i}" for i in range(count)]
+        body = call("static void (*const cases[])(void) = {", cases, "};")
         return ["", body, "", f"int main(void) {{ return run_cases(cases, {count}); }}"]
 
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         body = "\n".join(f"  {line}" for line in lines)
         return f"\n/* {name} */\nstatic void case_{number}(void) {{\n{body}\n}}"
 
-    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
-        if _is_tensor(value):
-            lines.append(
-                call(
-                    f"dt_tensor *a_{a.name} = make(",
-                    [*self.literal(value), str(int(wants_grad))],
-                    ");",
-                )
-            )
-            return f"a_{a.name}"
-        if a.kind.base == "tensor" and a.kind.list:
-            names = []
-            for i, entry in enumerate(value):
-                lines.append(
-                    call(f"dt_tensor *a_{a.name}{i} = make(", [*self.literal(entry), "0"], ");")
-                )
-                names.append(f"a_{a.name}{i}")
-            return f"T_LIST({', '.join(names)})"
-        return self.plain(a, value)
+    def enum(self, name: str, value: str) -> str:
+        return cabi.enum_constant(name, value)
 
-    @staticmethod
-    def plain(a: Slot, value) -> str:
-        kind = a.kind
-        if kind.base == "enum":
-            return cabi.enum_constant(
-                kind.name, value["enum"] if isinstance(value, dict) else value
-            )
-        if kind.base == "str":
-            return json.dumps(value)
-        if kind.list:
-            return _c_list(kind, value if isinstance(value, list) else [value])
-        number = (
-            f"(_Bool){int(value)}"
-            if isinstance(value, bool) and kind.base != "bool"
-            else _numbers([value])[0]
-        )
-        if not a.required and kind.base in ("operand", "scalar"):
-            return f"{'T_OP' if kind.base == 'operand' else 'T_NUM'}({number})"
-        wrapper = {"i64?": "T_INT", "f64?": "T_REAL", "bool?": "T_FLAG"}.get(kind.key)
+    def list(self, a: Slot, parts: list[str]) -> str:
+        macro = self._MACROS[a.kind.base]
+        return f"{macro}({', '.join(parts)})" if parts else "T_NO_DIMS"
+
+    def scalar(self, a: Slot, value) -> str:
+        number = self.number(a.kind, value)
+        if isinstance(value, bool) and a.kind.base != "bool":
+            number = f"(_Bool){number}"
+        if not a.required and a.kind.base in ("operand", "scalar"):
+            return f"{'T_OP' if a.kind.base == 'operand' else 'T_NUM'}({number})"
+        wrapper = {"i64?": "T_INT", "f64?": "T_REAL", "bool?": "T_FLAG"}.get(a.kind.key)
         return f"{wrapper}({number})" if wrapper else number
 
-    @staticmethod
-    def literal(tensor: dict) -> list[str]:
+    def literal(self, tensor: dict) -> list[str]:
         """dtype, shape and elements."""
-        dtype = cabi.enum_constant("dtype", tensor["dtype"])
-        return [dtype, _c_dims(tensor["shape"]), f"T_REALS({', '.join(_numbers(tensor['data']))})"]
+        shape = (
+            f"T_DIMS({', '.join(map(str, tensor['shape']))})" if tensor["shape"] else "T_NO_DIMS"
+        )
+        numbers = f"T_REALS({', '.join(_numbers(tensor['data']))})"
+        return [cabi.enum_constant("dtype", tensor["dtype"]), shape, numbers]
 
-    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
-        short = c_header.short_name(c)
+    def names(self, c: Call) -> list[str]:
+        return ["result", *(r.name for r in c.results[1:])]
+
+    def arguments(self, c: Call, values: dict[str, str]) -> list[str]:
         arguments = [values[a.name] for a in c.required]
         for a in c.optional:
             if a.name in values:
@@ -132,124 +171,75 @@ class C(Language):
                 if a.kind.base == "operand" and value.startswith("a_"):
                     value = f"T_OP({value})"
                 arguments.append(f".{a.name} = {value}")
-        lines = []
-        if "error" in entry:
-            lines.append(f"T_{short}({', '.join(arguments)});")
-            return [*lines, f"expect_error({json.dumps(entry['error'])});"]
-        for r in c.results[1:]:
-            lines.append(f"dt_tensor *{r.name};")
-            arguments.append(f".{r.name} = &{r.name}")
+        return arguments
+
+    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
+        run = f"T_{c_header.short_name(c)}({', '.join(self.arguments(c, values))});"
+        return [run, f"expect_error({json.dumps(message)});"]
+
+    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        lines = [f"dt_tensor *{name};" for name in names[1:]]
+        outs = [f".{name} = &{name}" for name in names[1:]]
         kind = c.results[0].kind.key if c.results else "tensor"
         types = {"tensor": "dt_tensor *", "tensor[]": "dt_tensor_list *", "bool": "int32_t "}
-        lines.append(call(f"{types[kind]}result = T_{short}(", arguments, ");"))
-        names = ["result", *(r.name for r in c.results[1:])]
-        for name, expected in zip(names, entry["results"], strict=True):
-            lines += self.expect(name, expected)
-        for name, expected in entry.get("grads", {}).items():
-            if name == next(iter(entry["grads"])):
-                lines.append("T_backward(T_sum(result));")
-            lines += self.expect(f"T_grad(a_{name})", expected)
-        return lines
-
-    def expect(self, name: str, expected) -> list[str]:
-        if isinstance(expected, list):
-            lines = [f"expect_count({name}, {len(expected)});"]
-            for i, entry in enumerate(expected):
-                lines += self.expect(f"T_tensor_list_get({name}, {i})", entry)
-            return lines
-        if isinstance(expected, bool):
-            return [f"expect_bool({name}, {int(expected)});"]
-        return [call("expect(", [name, *self.literal(expected)], ");")]
-
-
-def _c_list(kind: Kind, values: list) -> str:
-    macro = {"i64": "", "f64": "T_REALS", "bool": "T_FLAGS"}[kind.base]
-    return f"{macro}({', '.join(_numbers(values))})" if macro else _c_dims(values)
-
-
-def _c_dims(values: list[int]) -> str:
-    return f"T_DIMS({', '.join(map(str, values))})" if values else "T_NO_DIMS"
+        head = f"{types[kind]}result = T_{c_header.short_name(c)}("
+        return [*lines, call(head, self.arguments(c, values) + outs, ");")]
 
 
 class Cpp(Language):
     folder, suffix = "cpp", "cpp"
+    tensor = "a_{}"
+    made = ("const dt::Tensor {} = make(", ");")
+    expected = ("expect(", ");")
+    count, entry = "expect_true({}.size() == {});", "{}[{}]"
+    same, backward, grad = "expect_true({} == {});", "{}.sum().backward();", "{}.grad()"
+    takes_one = True
+    _LISTS = {"i64": "dt::Ints(", "f64": "dt::Reals(", "bool": "dt::Flags("}
 
     def top(self) -> list[str]:
         return [f"// {GENERATED}", '#include "tests/conformance/check.hpp"', "", "namespace {"]
 
     def bottom(self, count: int) -> list[str]:
-        cases = call(
-            "const std::vector<void (*)()> cases = {", [f"case_{i}" for i in range(count)], "};"
-        )
+        numbers = [f"case_{i}" for i in range(count)]
+        cases = call("const std::vector<void (*)()> cases = {", numbers, "};")
         return ["", cases, "", "}  // namespace", "", "int main() { return run_cases(cases); }"]
 
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         body = "\n".join(f"  {line}" for line in lines)
         return f"\n// {name}\nvoid case_{number}() {{\n{body}\n}}"
 
-    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
-        if _is_tensor(value):
-            arguments = [*self.literal(value), "true" if wants_grad else "false"]
-            lines.append(call(f"const dt::Tensor a_{a.name} = make(", arguments, ");"))
-            return f"a_{a.name}"
-        if a.kind.base == "tensor" and a.kind.list:
-            names = [f"a_{a.name}{i}" for i in range(len(value))]
-            for name, entry in zip(names, value, strict=True):
-                lines.append(
-                    call(f"const dt::Tensor {name} = make(", [*self.literal(entry), "false"], ");")
-                )
-            return f"{{{', '.join(names)}}}"
-        if a.kind.base == "enum":
-            name = value["enum"] if isinstance(value, dict) else value
-            return "dt::" + cpp_kinds.literal(Argument(a.name, a.kind, default=name))
-        if isinstance(value, str):
-            return json.dumps(value)
-        if isinstance(value, list):
-            kind = {"i64": "Ints", "f64": "Reals", "bool": "Flags"}[a.kind.base]
-            return f"dt::{kind}({{{', '.join(map(json.dumps, value))}}})"
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        return repr(value)
+    def enum(self, name: str, value: str) -> str:
+        return "dt::" + cpp_kinds.literal(Argument("", Kind("enum", name), default=value))
 
-    @staticmethod
-    def literal(tensor: dict) -> list[str]:
-        dtype = cpp_kinds.literal(Argument("dtype", _DTYPE, default=tensor["dtype"]))
+    def list(self, a: Slot, parts: list[str]) -> str:
+        made = self._LISTS.get(a.kind.base, "")
+        return f"{made}{{{', '.join(parts)}}}{')' if made else ''}"
+
+    def literal(self, tensor: dict) -> list[str]:
         shape = "{" + ", ".join(map(str, tensor["shape"])) + "}"
-        return [f"dt::{dtype}", shape, "{" + ", ".join(_numbers(tensor["data"])) + "}"]
+        numbers = "{" + ", ".join(_numbers(tensor["data"])) + "}"
+        return [self.enum("dtype", tensor["dtype"]), shape, numbers]
 
-    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+    def names(self, c: Call) -> list[str]:
+        return ["result"] if len(c.results) < 2 else [f"result.{r.name}" for r in c.results]
+
+    def called(self, c: Call, values: dict[str, str]) -> tuple[str, list[str]]:
         given = list(c.slots)
         while given[-1].name not in values:
             given.pop()
         arguments = [values.get(a.name) or _cpp_default(a) for a in given]
         printer = cpp.Printer(c)
         if printer.namespace is None:
-            this, *arguments = arguments
-            head = f"{this}.{printer.name}("
-        else:
-            head = "::".join(["dt", *filter(None, [printer.namespace]), printer.name]) + "("
-        if "error" in entry:
-            run = call(head, arguments, ");")
-            return [f"expect_error({json.dumps(entry['error'])}, [&] {{ {run} }});"]
-        lines = [call(f"const auto result = {head}", arguments, ");")]
-        names = ["result"] if len(c.results) < 2 else [f"result.{r.name}" for r in c.results]
-        for name, expected in zip(names, entry["results"], strict=True):
-            lines += self.expect(name, expected)
-        for name, expected in entry.get("grads", {}).items():
-            if name == next(iter(entry["grads"])):
-                lines.append(f"{names[0]}.sum().backward();")
-            lines += self.expect(f"a_{name}.grad()", expected)
-        return lines
+            return f"{arguments[0]}.{printer.name}(", arguments[1:]
+        return "::".join(["dt", *filter(None, [printer.namespace]), printer.name]) + "(", arguments
 
-    def expect(self, name: str, expected) -> list[str]:
-        if isinstance(expected, list):
-            lines = [f"expect_true({name}.size() == {len(expected)});"]
-            for i, entry in enumerate(expected):
-                lines += self.expect(f"{name}[{i}]", entry)
-            return lines
-        if isinstance(expected, bool):
-            return [f"expect_true({name} == {'true' if expected else 'false'});"]
-        return [call("expect(", [name, *self.literal(expected)], ");")]
+    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
+        run = call(*self.called(c, values), ");")
+        return [f"expect_error({json.dumps(message)}, [&] {{ {run} }});"]
+
+    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        head, arguments = self.called(c, values)
+        return [call(f"const auto result = {head}", arguments, ");")]
 
 
 def _cpp_default(a: Slot) -> str:
@@ -261,13 +251,16 @@ def _cpp_default(a: Slot) -> str:
 
 class Lua(Language):
     folder, suffix = "lua", "lua"
+    tensor = "{}"
+    takes_one = True
+    made = ("local {} = check.make(", ")")
+    expected = ("check.tensor(", ")")
+    count, entry = "check.same(#{}, {})", "{0}[{2}]"
+    same, backward, grad = "check.same({}, {})", "{}:sum():backward()", "{}.grad"
 
     def top(self) -> list[str]:
-        return [
-            f"-- {GENERATED}",
-            'local check = require("check")',
-            'local dt = require("dumbtorch")',
-        ]
+        uses = ['local check = require("check")', 'local dt = require("dumbtorch")']
+        return [f"-- {GENERATED}", *uses]
 
     def bottom(self, count: int) -> list[str]:
         return ["", "check.finish()"]
@@ -276,66 +269,42 @@ class Lua(Language):
         body = "\n".join(f"  {line}" for line in lines)
         return f'\ncheck.case("{number} {name}", function()\n{body}\nend)'
 
-    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
-        if _is_tensor(value):
-            flag = "true" if wants_grad else "false"
-            lines.append(call(f"local {a.name} = check.make(", [*self.literal(value), flag], ")"))
-            return a.name
-        if isinstance(value, dict):
-            return f'"{value["enum"]}"'
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, list) and value and _is_tensor(value[0]):
-            made = [call("check.make(", [*self.literal(v), "false"], ")") for v in value]
-            return "{" + ", ".join(made) + "}"
-        if isinstance(value, list):
-            return "{" + ", ".join(map(json.dumps, value)) + "}"
-        return json.dumps(value)
+    def enum(self, name: str, value: str) -> str:
+        return f'"{value}"'
 
-    @staticmethod
-    def literal(tensor: dict) -> list[str]:
+    def list(self, a: Slot, parts: list[str]) -> str:
+        return "{" + ", ".join(parts) + "}"
+
+    def literal(self, tensor: dict) -> list[str]:
         lists = ["{" + ", ".join(_numbers(v)) + "}" for v in (tensor["shape"], tensor["data"])]
         return [f'"{tensor["dtype"]}"', *lists]
 
-    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+    def called(self, c: Call, values: dict[str, str]) -> tuple[str, list[str]]:
         arguments = [values[a.name] for a in c.required]
         given = [a for a in c.optional if a.name in values]
         named = [f"{lua_name(a.name)} = {values[a.name]}" for a in given]
-        if named:
-            arguments.append("{" + ", ".join(named) + "}")
-        if c.namespaces:
-            space = "" if c.namespaces[0] == "torch" else c.namespaces[0] + "."
-            head = f"dt.{space}{lua_name(c.free)}("
-        else:
-            this, *arguments = arguments
-            head = f"{this}:{lua_name(c.member)}("
-        if "error" in entry:
-            run = call(head, arguments, ")")
-            return [f"check.error({json.dumps(entry['error'])}, function() {run} end)"]
-        names = [r.name if len(c.results) > 1 else "result" for r in c.results] or ["result"]
-        lines = [call(f"local {', '.join(names)} = {head}", arguments, ")")]
-        for name, expected in zip(names, entry["results"], strict=True):
-            lines += self.expect(name, expected)
-        for name, expected in entry.get("grads", {}).items():
-            if name == next(iter(entry["grads"])):
-                lines.append(f"{names[0]}:sum():backward()")
-            lines += self.expect(f"{name}.grad", expected)
-        return lines
+        arguments += ["{" + ", ".join(named) + "}"] if named else []
+        if not c.namespaces:
+            return f"{arguments[0]}:{lua_name(c.member)}(", arguments[1:]
+        space = "" if c.namespaces[0] == "torch" else c.namespaces[0] + "."
+        return f"dt.{space}{lua_name(c.free)}(", arguments
 
-    def expect(self, name: str, expected) -> list[str]:
-        if isinstance(expected, list):
-            lines = [f"check.same(#{name}, {len(expected)})"]
-            for i, entry in enumerate(expected):
-                lines += self.expect(f"{name}[{i + 1}]", entry)
-            return lines
-        if isinstance(expected, bool):
-            return [f"check.same({name}, {'true' if expected else 'false'})"]
-        return [call("check.tensor(", [name, *self.literal(expected)], ")")]
+    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
+        run = call(*self.called(c, values), ")")
+        return [f"check.error({json.dumps(message)}, function() {run} end)"]
+
+    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        head, arguments = self.called(c, values)
+        return [call(f"local {', '.join(names)} = {head}", arguments, ")")]
 
 
 class Go(Language):
     folder, suffix = "go", "go"
-    _TYPES = {"i64": "int", "f64": "float64", "bool": "bool", "tensor": "*dt.Tensor"}
+    tensor = "a_{}"
+    made = ("{} := tensor(", ")")
+    expected = ("expect(t, ", ")")
+    count, entry, same = "same(t, len({}), {})", "{}[{}]", "same(t, {}, {})"
+    backward, grad = "check(t, dt.Must({}.Sum()).Backward())", "dt.Must({}.Grad())"
 
     def top(self) -> list[str]:
         imports = 'import (\n\t"testing"\n\n\tdt "dumbtorch"\n)'
@@ -348,67 +317,55 @@ class Go(Language):
         body = "\n".join(f"\t{line}" for line in lines)
         return f"\nfunc Test{number}_{name}(t *testing.T) {{\n{body}\n}}"
 
-    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
-        if _is_tensor(value):
-            name, flag = f"a_{a.name}", "true" if wants_grad else "false"
-            lines.append(f"{name} := tensor({', '.join([*self.literal(value), flag])})")
-            return name
-        if isinstance(value, dict) or a.kind.base == "enum":
-            name = value["enum"] if isinstance(value, dict) else value
-            return "dt." + go.enum_value(a.kind.name, name)
-        if a.kind.list:
-            values = value if isinstance(value, list) else [value]
-            parts = [
-                f"tensor({', '.join([*self.literal(v), 'false'])})"
-                if _is_tensor(v)
-                else json.dumps(v)
-                for v in values
-            ]
-            return f"[]{self._TYPES[a.kind.base]}{{{', '.join(parts)}}}"
-        number = json.dumps(value)
-        if a.kind.base == "f64" and not isinstance(value, float):
-            number = repr(float(value))
+    @staticmethod
+    def line(head: str, arguments: list[str], tail: str) -> str:
+        return head + ", ".join(arguments) + tail
+
+    def enum(self, name: str, value: str) -> str:
+        return "dt." + go.enum_value(name, value)
+
+    def list(self, a: Slot, parts: list[str]) -> str:
+        return f"{go.go_type(a.kind).replace('*', '*dt.')}{{{', '.join(parts)}}}"
+
+    def number(self, kind: Kind, value) -> str:
+        return super().number(kind, float(value) if kind.base == "f64" else value)
+
+    def scalar(self, a: Slot, value) -> str:
+        number = self.number(a.kind, value)
         return f"dt.P({number})" if not a.required and go.is_pointer(a) else number
 
-    @staticmethod
-    def literal(tensor: dict) -> list[str]:
-        numbers = ", ".join(_numbers(tensor["data"]))
-        sizes = ", ".join(map(str, tensor["shape"]))
-        dtype = go.enum_value("dtype", tensor["dtype"])
-        return [f"dt.{dtype}", f"[]int{{{sizes}}}", f"[]float64{{{numbers}}}"]
+    def literal(self, tensor: dict) -> list[str]:
+        shape = "[]int{" + ", ".join(map(str, tensor["shape"])) + "}"
+        numbers = "[]float64{" + ", ".join(_numbers(tensor["data"])) + "}"
+        return [self.enum("dtype", tensor["dtype"]), shape, numbers]
 
-    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+    def called(self, c: Call, values: dict[str, str]) -> str:
         arguments = [values[a.name] for a in c.required]
         named = [f"{go.exported(a.name)}: {values[a.name]}" for a in c.optional if a.name in values]
         if named:
             arguments.append(f"dt.{go.exported(c.function.name)}Options{{{', '.join(named)}}}")
         where = arguments.pop(0) if go.is_method(c) else "dt"
-        run = f"{where}.{go.go_name(c)}({', '.join(arguments)})"
-        if "error" in entry:
-            return [f"_, err := {run}", f"expectError(t, err, {json.dumps(entry['error'])})"]
-        names = [r.name for r in c.results] if len(c.results) > 1 else ["result"]
-        lines = [f"{', '.join(names)}, err := {run}", "check(t, err)"]
-        for name, expected in zip(names, entry["results"], strict=True):
-            lines += self.expect(name, expected)
-        for name, expected in entry.get("grads", {}).items():
-            if name == next(iter(entry["grads"])):
-                lines.append(f"check(t, dt.Must({names[0]}.Sum()).Backward())")
-            lines += self.expect(f"dt.Must(a_{name}.Grad())", expected)
-        return lines
+        return f"{where}.{go.go_name(c)}({', '.join(arguments)})"
 
-    def expect(self, name: str, expected) -> list[str]:
-        if isinstance(expected, list):
-            lines = [f"same(t, len({name}), {len(expected)})"]
-            for i, entry in enumerate(expected):
-                lines += self.expect(f"{name}[{i}]", entry)
-            return lines
-        if isinstance(expected, bool):
-            return [f"same(t, {name}, {'true' if expected else 'false'})"]
-        return [f"expect(t, {', '.join([name, *self.literal(expected)])})"]
+    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
+        check = f"expectError(t, err, {json.dumps(message)})"
+        return [f"_, err := {self.called(c, values)}", check]
+
+    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        return [f"{', '.join(names)}, err := {self.called(c, values)}", "check(t, err)"]
 
 
 class Fortran(Language):
     folder, suffix = "fortran", "f90"
+    flags = (".false.", ".true.")
+    tensor = "a_{}"
+    made = ("type(tensor) :: {0}\n{0} = make(", ")")
+    expected = ("call expect(", ")")
+    count, entry = "call expect_true(size({}) == {}, 'size')", "{0}({2})"
+    same = "call expect_true({} .eqv. {}, 'the result')"
+    backward = "type(tensor) :: loss\nloss = sum({})\ncall loss%backward()"
+    grad = "{}%grad()"
+    line, text = staticmethod(Go.line), staticmethod(fortran.quoted)
 
     def top(self) -> list[str]:
         uses = [
@@ -425,78 +382,47 @@ class Fortran(Language):
 
     def frame(self, number: int, name: str, lines: list[str]) -> str:
         """Declarations come first."""
+        lines = [line for several in lines for line in several.splitlines()]
         declared = [line for line in lines if line.startswith(("type(", "logical"))]
         body = [f"call begin_case('{number} {name}')", *(x for x in lines if x not in declared)]
         text = "\n".join(f"    {fortran.continued(line)}" for line in [*declared, *body])
         return f"\n  subroutine case_{number}()\n{text}\n  end subroutine"
 
-    def value(self, a: Slot, value, wants_grad: bool, lines: list[str]) -> str:
-        if _is_tensor(value):
-            return self.made(f"a_{a.name}", value, wants_grad, lines)
-        if a.kind.base == "enum":
-            return fortran.enum_value(
-                a.kind.name, value["enum"] if isinstance(value, dict) else value
-            )
-        if a.kind.list:
-            values = value if isinstance(value, list) else [value]
-            parts = [
-                self.made(f"a_{a.name}{i}", v, False, lines) if _is_tensor(v) else self.plain(a, v)
-                for i, v in enumerate(values)
-            ]
-            return f"[{', '.join(parts)}]" if parts else "[integer ::]"
-        return self.plain(a, value)
+    def enum(self, name: str, value: str) -> str:
+        return fortran.enum_value(name, value)
 
-    @staticmethod
-    def plain(a: Slot, value) -> str:
-        if isinstance(value, bool):
-            return ".true." if value else ".false."
-        if isinstance(value, str):
-            return fortran.quoted(value)
-        is_real = isinstance(value, float) or a.kind.base == "f64"
-        return fortran.real(value) if is_real else str(value)
+    def list(self, a: Slot, parts: list[str]) -> str:
+        return f"[{', '.join(parts)}]" if parts else "[integer ::]"
 
-    def made(self, name: str, tensor: dict, wants_grad: bool, lines: list[str]) -> str:
-        lines.append(f"type(tensor) :: {name}")
-        flag = ".true." if wants_grad else ".false."
-        lines.append(f"{name} = make({', '.join([*self.literal(tensor), flag])})")
-        return name
+    def number(self, kind: Kind, value) -> str:
+        is_real = isinstance(value, float) or kind.base == "f64"
+        return fortran.real(value) if is_real else super().number(kind, value)
 
-    @staticmethod
-    def literal(tensor: dict) -> list[str]:
+    def literal(self, tensor: dict) -> list[str]:
         shape = ", ".join(map(str, tensor["shape"]))
         numbers = ", ".join(fortran.real(float(v)) for v in tensor["data"])
-        dtype = fortran.enum_value("dtype", tensor["dtype"])
+        dtype = self.enum("dtype", tensor["dtype"])
         return [dtype, f"[integer :: {shape}]", f"[real(real64) :: {numbers}]"]
 
-    def call(self, c: Call, values: dict[str, str], entry: dict) -> list[str]:
+    def called(self, c: Call, values: dict[str, str], outs: list[str], status: list[str]) -> str:
         arguments = [values[a.name] for a in c.required]
         named = [f"{a.name}={values[a.name]}" for a in c.optional if a.name in values]
         where = f"{arguments.pop(0)}%{c.member}" if fortran.is_method(c) else c.function.name
-        names = [r.name for r in c.results] if len(c.results) > 1 else ["result"]
-        if c.returns_this:
-            names = arguments[:1]
-        outs = names if len(c.results) > 1 else []
-        kinds = [fortran.declared(r).replace("dt_", "") for r in c.results]
-        lines = [f"{kind} :: {name}" for kind, name in zip(kinds, names)]
-        status = ["stat=stat", "errmsg=message"] if "error" in entry else []
-        run = f"{where}({', '.join([*arguments, *outs, *named, *status])})"
-        lines.append(f"result = {run}" if len(c.results) == 1 else f"call {run}")
-        if "error" in entry:
-            return [*lines, f"call expect_error({fortran.quoted(entry['error'])})"]
-        for name, expected in zip(names, entry["results"], strict=True):
-            lines += self.expect(name, expected)
-        for name, expected in entry.get("grads", {}).items():
-            if name == next(iter(entry["grads"])):
-                lines += ["type(tensor) :: loss", f"loss = sum({names[0]})", "call loss%backward()"]
-            lines += self.expect(f"a_{name}%grad()", expected)
-        return lines
+        start = "result = " if len(c.results) == 1 else "call "
+        return f"{start}{where}({', '.join([*arguments, *outs, *named, *status])})"
 
-    def expect(self, name: str, expected) -> list[str]:
-        if isinstance(expected, list):
-            lines = [f"call expect_true(size({name}) == {len(expected)}, 'size')"]
-            for i, entry in enumerate(expected):
-                lines += self.expect(f"{name}({i + 1})", entry)
-            return lines
-        if isinstance(expected, bool):
-            return [f"call expect_true({name} .eqv. {self.plain(None, expected)}, 'the result')"]
-        return [f"call expect({', '.join([name, *self.literal(expected)])})"]
+    def declared(self, c: Call, names: list[str]) -> list[str]:
+        kinds = [fortran.declared(r).replace("dt_", "") for r in c.results]
+        return [f"{kind} :: {name}" for kind, name in zip(kinds, names, strict=False)]
+
+    def refused(self, c: Call, values: dict[str, str], message: str) -> list[str]:
+        run = self.called(c, values, [], ["stat=stat", "errmsg=message"])
+        check = f"call expect_error({fortran.quoted(message)})"
+        return [*self.declared(c, self.names(c)), run, check]
+
+    def run(self, c: Call, names: list[str], values: dict[str, str]) -> list[str]:
+        outs = names if len(c.results) > 1 else []
+        return [*self.declared(c, names), self.called(c, values, outs, [])]
+
+    def names(self, c: Call) -> list[str]:
+        return [self.tensor.format(c.slots[0].name)] if c.returns_this else super().names(c)

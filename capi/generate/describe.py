@@ -12,21 +12,29 @@ from .plan import Call, Hook, Input, Plan, Result, Slot
 from .text import GENERATED
 
 # How a foreign function interface passes C's plain types; enums are int32.
-_FFI = {"int64_t": "int64", "double": "double", "int32_t": "int32", "void": "void"}
+_FFI = {
+    "int64_t": "int64",
+    "double": "double",
+    "int32_t": "int32",
+    "const char *": "text",
+    "void": "void",
+}
 
 
 def generate(plan: Plan) -> dict[str, str]:
+    plain = {"dt_" + c.name: _plain(c) for c in plan.schema.c_functions.values()}
+    readers = {name: _reader(c) for name, c in plain.items() if _is_reader(c)}
     content = {
         "generated": GENERATED,
         "$schema": "./dumbtorch.schema.json",
         "version": header.version(),
         "level": plan.schema.api_level,
-        "enums": [_enum(e) for e in plan.enums],
-        "handles": [_handle(c.handle) for c in plan.classes],
-        "callbacks": [_callback(h) for h in plan.hooks],
-        "options": [_options(o) for o in plan.options],
-        "functions": [_function(c) for c in plan.calls],
-        "plain_functions": [_plain(c) for c in plan.schema.c_functions.values()],
+        "enums": {e.name: _enum(e) for e in plan.enums},
+        "handles": {c.name: _handle(c.handle) for c in plan.classes},
+        "callbacks": {h.name: _callback(h) for h in plan.hooks},
+        "options": {o.name: _options(o) for o in plan.options},
+        "functions": {c.c_name: _function(c) for c in plan.calls} | readers,
+        "plain_functions": {name: c for name, c in plain.items() if name not in readers},
     }
     return {"share/dumbtorch/dumbtorch.json": _lines(content)}
 
@@ -36,8 +44,12 @@ def _lines(content: dict) -> str:
     parts = []
     for key, value in content.items():
         text = json.dumps(value)
-        if isinstance(value, list):
-            text = "[\n" + ",\n".join(json.dumps(entry) for entry in value) + "\n]"
+        if isinstance(value, dict):
+            entries = (
+                f"{json.dumps(name)}: {json.dumps(entry, allow_nan=False)}"
+                for name, entry in value.items()
+            )
+            text = "{\n" + ",\n".join(entries) + "\n}"
         parts.append(f"{json.dumps(key)}: {text}")
     return "{" + ",\n".join(parts) + "\n}\n"
 
@@ -51,16 +63,16 @@ def _without_empty(entry: dict) -> dict:
 
 
 def _enum(e: Enum) -> dict:
-    values = [
-        {"name": v.name, "number": v.number, "since": v.since, "doc": v.doc} for v in e.values
-    ]
+    about = {v.name: {"since": v.since, "doc": v.doc} for v in e.values}
+    numbers = {v.name: v.number for v in e.values}
     if e.zero:
-        values.insert(0, {"name": e.zero, "number": 0, "since": e.since, "doc": "Success."})
-    return {"name": e.name, "since": e.since, "doc": e.doc, "values": values}
+        about = {e.zero: {"since": e.since, "doc": "Success."}} | about
+        numbers = {e.zero: 0} | numbers
+    return {"since": e.since, "doc": e.doc, "values": numbers, "about": about}
 
 
 def _handle(h: Handle) -> dict:
-    return {"name": h.name, "since": h.since, "doc": h.doc, "release": f"dt_{h.name}_release"}
+    return {"since": h.since, "doc": h.doc, "release": f"dt_{h.name}_release"}
 
 
 # ---- arguments and results
@@ -71,10 +83,10 @@ _FUNCTION_POINTERS = ("dt_drop", "dt_allocate", "dt_deallocate")
 
 
 def _ffi(c: str) -> str:
-    if c.endswith("*") or c in _FUNCTION_POINTERS:
-        return "pointer"
     if c in _FFI:
         return _FFI[c]
+    if c.endswith("*") or c in _FUNCTION_POINTERS:
+        return "pointer"
     if c.startswith("dt_"):
         return "int32"  # an enum, or a callback, whose function is a pointer where it is passed
     raise SchemaError(f"describe: how to pass a {c} is not known")
@@ -96,27 +108,26 @@ def _value(a: Argument) -> dict:
 
 # What the parameters of an argument hold, by the first word of its kind; i64, f64, bool: a number.
 _FORMS = {
-    "tensor": "object", "handle": "object", "str": "text", "path": "text", "bytes": "bytes", "enum": "enum",
-    "operand": "operand", "scalar": "scalar", "device": "device", "options": "options", "callback": "callback",
+    "tensor": "object", "handle": "object", "str": "text", "path": "text", "bytes": "list", "enum": "enum",
+    "operand": "scalar", "scalar": "scalar", "device": "device", "options": "options", "callback": "callback",
 }  # fmt: skip
+
+# The entries of lists that are no numbers.
+_ENTRIES = {"tensor": "pointer", "str": "text", "bytes": "byte"}
 
 
 def _form(a: Argument, parameters: list[dict]) -> dict:
     """How to pass an argument, and what is pointed to. A number may be pointed to, so that it can be absent."""
     form, c = _FORMS.get(a.kind.base, "number"), parameters[0]["c"]
-    if a.kind.list:
-        entry = form if form in ("object", "text") else _ffi(c[len("const ") : -2])
-        return {"form": "list", "entry": entry}
-    if form == "number" and c.endswith("*") and a.kind.base != "pointer":
-        return {"form": "pointed", "entry": _ffi(c[len("const ") : -2])}
+    is_pointed = form == "number" and c.endswith("*") and a.kind.base != "pointer"
+    if a.kind.list or form == "list" or is_pointed:
+        return {"form": "list", "entry": _ENTRIES.get(a.kind.base) or _ffi(c[len("const ") : -2])}
     return {"form": form}
 
 
 def _default(a: Argument) -> dict:
-    """None is JSON's null; JSON has no infinity."""
-    if not a.has_default:
-        return {}
-    return {"default": str(a.default) if a.default in (float("inf"), -float("inf")) else a.default}
+    """None is JSON's null."""
+    return {"default": a.default} if a.has_default else {}
 
 
 def _argument(i: Input) -> dict:
@@ -127,7 +138,7 @@ def _argument(i: Input) -> dict:
         return {
             **_value(a),
             "form": "options",
-            "default": None,
+            "default": {},
             "doc": a.doc,
             "parameters": parameters,
         }
@@ -154,23 +165,31 @@ def _result(r: Result) -> dict:
         p["ffi"] = _ffi(p["c"][:-1].rstrip())
     entry = {"entry": _ffi(parameters[0]["c"][:-1].rstrip())} if is_buffer else {}
     form = r.argument.kind.base if r.argument.kind.base in ("scalar", "device") else r.form
+    form = {"tensors": "list", "texts": "list"}.get(form, form)
     return {**_value(r.argument), "form": form, **entry, **handle, "parameters": parameters}
+
+
+# What a callback is lent, by how a caller would give it, and what makes that which it gives back.
+_LENT = {"object": "lent", "list": "lent_list", "text": "lent_text"}
+_MAKERS = {"tensor": "dt_tensor_alias", "tensor_list": "dt_tensor_list_new"}
 
 
 def _callback(h: Hook) -> dict:
     arguments = []
     for slot in h.inputs:
         a, parameters = slot.argument, _parameters(slot)
-        arguments.append(
-            {**_value(a), **_form(a, parameters), "doc": a.doc, "parameters": parameters}
-        )
+        form = _LENT.get(_form(a, parameters)["form"], "value")
+        arguments.append({**_value(a), "form": form, "doc": a.doc, "parameters": parameters})
+    results = []
+    for r in h.results:
+        maker = {"made_by": _MAKERS[r.handle]} if r.handle else {}
+        results.append(_result(r) | maker)
     return {
-        "name": h.name,
         "since": h.callback.since,
         "doc": h.callback.doc,
         "when": "during" if h.callback.during else "later",
         "arguments": arguments,
-        "results": [_result(r) for r in h.results],
+        "results": results,
     }
 
 
@@ -179,7 +198,6 @@ def _callback(h: Hook) -> dict:
 
 def _options(o: Options) -> dict:
     return {
-        "name": o.name,
         "since": o.since,
         "doc": o.doc,
         "size": cabi.struct_size(o),
@@ -218,7 +236,6 @@ def _function(c: Call) -> dict:
         "runs": list(f.runs),
     }
     return {
-        "name": c.c_name,
         "since": c.since,
         "doc": f.doc,
         **_without_empty(facts),
@@ -236,9 +253,28 @@ def _plain(c: CFunction) -> dict:
         parameters.append({"name": name.lstrip("*"), "c": kind, "ffi": _ffi(kind)})
     returns = {"c": c.returns, "ffi": _ffi(c.returns)}
     return {
-        "name": "dt_" + c.name,
         "since": c.since,
         "doc": c.doc,
         "returns": returns,
         "parameters": parameters,
     }
+
+
+def _is_reader(plain: dict) -> bool:
+    """Whether it shows text that a handle keeps: of the uniform shape, but for whose the text is."""
+    return any(p["name"] == "self" for p in plain["parameters"])
+
+
+def _reader(plain: dict) -> dict:
+    self, *others = plain["parameters"]
+    outs = [p | {"ffi": _ffi(p["c"][:-1].rstrip())} for p in others if p["c"].endswith("*")]
+    numbers = [p for p in others if not p["c"].endswith("*")]
+    handle = self["c"].removeprefix("dt_").removesuffix(" *")
+    given = {"name": "self", "kind": "handle", "of": handle, "form": "object", "doc": "The object."}
+    arguments = [given | {"parameters": [self]}]
+    for p in numbers:
+        given = {"name": p["name"], "kind": "i64", "form": "number", "doc": "Which, from 0."}
+        arguments.append(given | {"parameters": [p]})
+    text = {"name": outs[0]["name"], "kind": "str", "form": "lent_text", "parameters": outs}
+    facts = {"since": plain["since"], "doc": plain["doc"], "class": handle}
+    return facts | {"arguments": arguments, "results": [text]}

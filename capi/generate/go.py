@@ -13,7 +13,7 @@ from .text import GENERATED
 
 _KEYWORDS = set(
     "break case chan const continue default defer else fallthrough for func go goto if import "
-    "interface map package range return select struct switch type var x r err o run hold as".split()
+    "interface map package range return select struct switch type var x err o run options".split()
 )
 _NUMBERS = {"i64": "int", "f64": "float64", "bool": "bool"}
 TAB = "\t"
@@ -26,8 +26,7 @@ _PLAIN = {
 
 def generate(plan: Plan) -> dict[str, str]:
     parts = [f"// {GENERATED}\n\npackage dumbtorch\n", *map(_enum, plan.enums)]
-    parts += [_class(c, i) for i, c in enumerate(plan.classes)]
-    parts += map(_hook, plan.hooks)
+    parts += [*map(_class, plan.classes), *map(_hook, plan.hooks)]
     parts += [_function(c, i) for i, c in enumerate(plan.calls)]
     return {"wrappers/go/functions.gen.go": "\n".join(parts)}
 
@@ -80,110 +79,69 @@ def is_pointer(s: Slot) -> bool:
 
 def _enum(e: Enum) -> str:
     name = text.camel(e.name)
-    values = [(v.name, v.number, v.doc) for v in e.values]
     lines = [f"{text.comment(f'{name}: {e.doc}')}\ntype {name} int32\n"]
     lines += [
-        f"{text.comment(doc or value)}\nconst {enum_value(e.name, value)} {name} = {number}\n"
-        for value, number, doc in values
+        f"{text.comment(v.doc or v.name)}\nconst {enum_value(e.name, v.name)} {name} = {v.number}\n"
+        for v in e.values
     ]
-    return "\n".join([*lines, f"func (v {name}) number() uint64 {{ return uint64(v) }}\n"])
+    return "\n".join(lines)
 
 
-def _class(c: Class, index: int) -> str:
+def _class(c: Class) -> str:
     name = text.camel(c.name)
-    return f"""\
-{text.comment(f"{name}: {c.handle.doc}")}
-type {name} struct{{ address uint64 }}
-
-func (x *{name}) held() uint64 {{
-	if x == nil {{
-		return 0
-	}}
-	return x.address
-}}
-
-func (x *{name}) own(address uint64) {{ x.address = address }}
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *{name}) Release() {{ release({index}, &x.address) }}
-"""
+    return f"{text.comment(f'{name}: {c.handle.doc}')}\ntype {name} struct{{ object }}\n"
 
 
 def _hook(h: Hook) -> str:
     name = text.camel(h.name)
     takes = ", ".join(f"{local(s.name)} {go_type(s.kind)}" for s in h.inputs)
-    gives = [go_type(r.kind) for r in h.results]
-    passed = ", ".join(_as(s.kind, f"a, {i}") for i, s in enumerate(h.inputs))
-    returned = f"return f({passed})" if gives else f"return nil, f({passed})"
-    return f"""\
-{text.comment(f"{name}: {h.callback.doc}")}
-type {name} func({takes}) {_results([*gives, "error"])}
-
-func (f {name}) given() bool {{ return f != nil }}
-
-func (f {name}) call(a []any) (any, error) {{
-	{returned}
-}}
-"""
-
-
-def _results(types: list[str]) -> str:
-    return types[0] if len(types) == 1 else f"({', '.join(types)})"
+    gives = ", ".join([*(go_type(r.kind) for r in h.results), "error"])
+    gives = f"({gives})" if h.results else gives
+    return f"{text.comment(f'{name}: {h.callback.doc}')}\ntype {name} func({takes}) {gives}\n"
 
 
 # ---- functions
 
 
 def _function(c: Call, index: int) -> str:
-    name, slots = go_name(c), list(c.required)
-    receiver = ""
-    if is_method(c):
-        receiver = f"(x {go_type(slots.pop(0).kind)}) "
+    name, slots, parts = go_name(c), list(c.required), []
+    receiver = f"(x {go_type(slots.pop(0).kind)}) " if is_method(c) else ""
     takes = [f"{local(s.name)} {go_type(s.kind)}" for s in slots]
-    parts, options = [], f"{exported(c.function.name)}Options"
+    lines = []
     if c.optional:
+        options = f"{exported(c.function.name)}Options"
         parts.append(_options(c, options))
         takes.append(f"options ...{options}")
-    gives = (
-        [go_type(c.required[0].kind)] if c.returns_this else [go_type(r.kind) for r in c.results]
-    )
-    lines = ["\to := last(options)"] if c.optional else []
-    given = {s.name: local(s.name) if s.required else f"o.{exported(s.name)}" for s in c.slots}
+        lines.append("\to := last(options)")
+    given = [local(s.name) if s.required else f"o.{exported(s.name)}" for s in c.slots]
     if is_method(c):
-        given[c.slots[0].name] = "x"
-    passed = list(given.values())
-    back = passed[:1] if c.returns_this else [_take(r, i) for i, r in enumerate(c.results)]
-    head = f"{'r' if c.results else '_'}, err := run({index}"
-    lines += [f"\t{', '.join([head, *passed])})", f"\treturn {', '.join([*back, 'err'])}"]
-    parts.append(
-        f"{text.comment(f'{name}: {c.about}')}\n"
-        f"func {receiver}{name}({', '.join(takes)}) {_results([*gives, 'error'])} {{\n"
-        + "\n".join(lines)
-        + "\n}\n"
-    )
+        given[0] = "x"
+    run = f"run({index}, []any{{{', '.join(given)}}}"
+    if c.results:
+        names = [_result(r, c) for r in c.results]
+        gives = [f"{n} {go_type(r.kind)}" for n, r in zip(names, c.results, strict=True)]
+        lines += [f"\terr = {', '.join([run, *(f'&{n}' for n in names)])})", "\treturn"]
+        back = f"({', '.join([*gives, 'err error'])})"
+    elif c.returns_this:
+        back = f"({go_type(c.required[0].kind)}, error)"
+        lines.append(f"\treturn {given[0]}, {run})")
+    else:
+        back = "error"
+        lines.append(f"\treturn {run})")
+    head = f"func {receiver}{name}({', '.join(takes)}) {back} {{"
+    parts.append("\n".join([text.comment(f"{name}: {c.about}"), head, *lines, "}\n"]))
     return "\n".join(parts)
+
+
+def _result(r: Result, c: Call) -> str:
+    name = local(r.name)
+    return name + "_" if name in map(local, (s.name for s in c.required)) else name
 
 
 def _options(c: Call, name: str) -> str:
     fields = []
     for s in c.optional:
-        pointer = "*" if is_pointer(s) else ""
-        fields.append(
-            f"{text.comment(s.argument.doc, TAB)}\n\t{exported(s.name)} {pointer}{go_type(s.kind)}\n"
-        )
-    return (
-        f"// {name} are the optional arguments.\ntype {name} struct {{\n"
-        + "\n".join(fields)
-        + "}\n"
-    )
-
-
-def _take(r: Result, i: int) -> str:
-    if r.form == "object":
-        return f"hold[{go_type(r.kind)[1:]}](r, {i})"
-    return _as(r.kind, f"r, {i}")
-
-
-def _as(kind: Kind, place: str) -> str:
-    is_enum = kind.base == "enum"
-    return f"{go_type(kind)}(as[int]({place}))" if is_enum else f"as[{go_type(kind)}]({place})"
+        kind = "*" * is_pointer(s) + go_type(s.kind)
+        fields.append(f"{text.comment(s.argument.doc, TAB)}\n\t{exported(s.name)} {kind}\n")
+    head = f"// {name} are the optional arguments.\ntype {name} struct {{\n"
+    return head + "\n".join(fields) + "}\n"

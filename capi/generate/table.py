@@ -244,16 +244,16 @@ class _Table:
                     f"r[{at + 1}].i",
                     f"&r[{at + 2}].i",
                 ]
-                at += 3
+                at += result_cells(r)
                 continue
-            for p in r.parameters:
+            for i, p in enumerate(r.parameters):
                 plain = p.type[:-1].rstrip()
                 is_pointer = plain.endswith("*")
                 member = "p" if is_pointer else "f" if plain == "double" else "i"
                 before.append(f"{Parameter(plain, 'r_' + p.name)} = {'NULL' if is_pointer else 0};")
                 passed.append(f"&r_{p.name}")
-                after.append(f"r[{at}].{member} = r_{p.name};")
-                at += 1
+                after.append(f"r[{at + i}].{member} = r_{p.name};")
+            at += result_cells(r)
         return before, passed, after
 
     # ---- names
@@ -297,4 +297,5 @@ class _Table:
 
 
 def result_cells(r: Result) -> int:
-    return 3 if r.form == "numbers" else len(r.parameters)
+    is_carrier = r.form in ("tensors", "text", "texts")
+    return 3 if r.form == "numbers" else len(r.parameters) + is_carrier

@@ -667,13 +667,17 @@ func Test81_unbind(t *testing.T) {
 }
 
 func Test82_cat(t *testing.T) {
-	result, err := dt.Cat([]*dt.Tensor{tensor(dt.Float32, []int{2, 2}, []float64{-1.25, 2.25, 0.25, 3.75}, false), tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)}, dt.CatOptions{Dim: 1})
+	a_tensors0 := tensor(dt.Float32, []int{2, 2}, []float64{-1.25, 2.25, 0.25, 3.75}, false)
+	a_tensors1 := tensor(dt.Float32, []int{2, 3}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+	result, err := dt.Cat([]*dt.Tensor{a_tensors0, a_tensors1}, dt.CatOptions{Dim: 1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 5}, []float64{-1.25, 2.25, -1.25, 2.25, 0.25, 0.25, 3.75, 3.75, 1.75, -0.25})
 }
 
 func Test83_stack(t *testing.T) {
-	result, err := dt.Stack([]*dt.Tensor{tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, false), tensor(dt.Float32, []int{2}, []float64{3.0, 6.5}, false)})
+	a_tensors0 := tensor(dt.Float32, []int{2}, []float64{-1.25, 2.25}, false)
+	a_tensors1 := tensor(dt.Float32, []int{2}, []float64{3.0, 6.5}, false)
+	result, err := dt.Stack([]*dt.Tensor{a_tensors0, a_tensors1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2, 2}, []float64{-1.25, 2.25, 3.0, 6.5})
 }
@@ -1314,7 +1318,9 @@ func Test150_binary_cross_entropy_with_logits(t *testing.T) {
 
 func Test151_index(t *testing.T) {
 	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	result, err := a_input.Index([]*dt.Tensor{tensor(dt.Int64, []int{2}, []float64{2, 0}, false), tensor(dt.Int64, []int{2}, []float64{1, -1}, false)})
+	a_indices0 := tensor(dt.Int64, []int{2}, []float64{2, 0}, false)
+	a_indices1 := tensor(dt.Int64, []int{2}, []float64{1, -1}, false)
+	result, err := a_input.Index([]*dt.Tensor{a_indices0, a_indices1})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{2}, []float64{2.75, 3.75})
 	check(t, dt.Must(result.Sum()).Backward())
@@ -1379,7 +1385,8 @@ func Test157_at(t *testing.T) {
 
 func Test158_at(t *testing.T) {
 	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, true)
-	result, err := dt.At(a_input, "?, 1", dt.AtOptions{Tensors: []*dt.Tensor{tensor(dt.Int64, []int{3}, []float64{2, 0, 2}, false)}})
+	a_tensors0 := tensor(dt.Int64, []int{3}, []float64{2, 0, 2}, false)
+	result, err := dt.At(a_input, "?, 1", dt.AtOptions{Tensors: []*dt.Tensor{a_tensors0}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3}, []float64{2.75, 2.25, 2.75})
 	check(t, dt.Must(result.Sum()).Backward())
@@ -1403,7 +1410,8 @@ func Test160_set_at(t *testing.T) {
 
 func Test161_set_at(t *testing.T) {
 	a_input := tensor(dt.Float32, []int{3, 4}, []float64{-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25}, false)
-	result, err := dt.SetAt(a_input, "?", 0, dt.SetAtOptions{Tensors: []*dt.Tensor{tensor(dt.Bool, []int{3, 4}, []float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)}})
+	a_tensors0 := tensor(dt.Bool, []int{3, 4}, []float64{0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
+	result, err := dt.SetAt(a_input, "?", 0, dt.SetAtOptions{Tensors: []*dt.Tensor{a_tensors0}})
 	check(t, err)
 	expect(t, result, dt.Float32, []int{3, 4}, []float64{-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25})
 }

@@ -1,44 +1,28 @@
 """The Go package: its own tests (`go test`), what `go vet` and gofmt think of it."""
 
-import os
 import shutil
 import subprocess
+from os import environ
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("DT_BUILD_DIR", ROOT / "build"))
-MODULES = ["wrappers/go", "tests/go", "examples/go"]
+BUILD = Path(environ.get("DT_BUILD_DIR", ROOT / "build"))
+LINKED = {"CGO_LDFLAGS": f"-L{BUILD} -Wl,-rpath,{BUILD}", "GOFLAGS": "-count=1", "GOPROXY": "off"}
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("go"), reason="Go is not installed (make test LANGUAGES=all installs it)"
 )
 
 
-def run(folder: str, *command: str) -> str:
-    environment = os.environ | {
-        "CGO_LDFLAGS": f"-L{BUILD} -Wl,-rpath,{BUILD}",
-        "GOFLAGS": "-count=1",
-        "GOPROXY": "off",
-    }
-    result = subprocess.run(
-        command, cwd=ROOT / folder, env=environment, capture_output=True, text=True
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
-
-
-def test_package():
+@pytest.mark.parametrize("folder", ["wrappers/go", "tests/go", "examples/go"])
+@pytest.mark.parametrize("command", ["go test ./...", "go vet ./...", "gofmt -l ."])
+def test_go(folder, command):
     """Recorded calls, errors, callbacks, goroutines; pointers are checked as strictly as Go can."""
-    run("tests/go", "env", "GODEBUG=cgocheck=2", "go", "test", "./...")
-
-
-@pytest.mark.parametrize("folder", MODULES)
-def test_vet(folder):
-    run(folder, "go", "vet", "./...")
-
-
-@pytest.mark.parametrize("folder", MODULES)
-def test_format(folder):
-    assert run(folder, "gofmt", "-l", ".") == ""
+    env = environ | LINKED | {"GODEBUG": "cgocheck=2"}
+    run = subprocess.run(
+        command.split(), cwd=ROOT / folder, env=env, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert command != "gofmt -l ." or not run.stdout

@@ -714,16 +714,17 @@ check.case("81 unbind", function()
 end)
 
 check.case("82 cat", function()
-  local result = dt.cat(
-    {check.make("float32", {2, 2}, {-1.25, 2.25, 0.25, 3.75}, false), check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)},
-    {dim = 1})
+  local tensors0 = check.make("float32", {2, 2}, {-1.25, 2.25, 0.25, 3.75}, false)
+  local tensors1 = check.make("float32", {2, 3}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25}, false)
+  local result = dt.cat({tensors0, tensors1}, {dim = 1})
   check.tensor(
     result, "float32", {2, 5}, {-1.25, 2.25, -1.25, 2.25, 0.25, 0.25, 3.75, 3.75, 1.75, -0.25})
 end)
 
 check.case("83 stack", function()
-  local result = dt.stack(
-    {check.make("float32", {2}, {-1.25, 2.25}, false), check.make("float32", {2}, {3.0, 6.5}, false)})
+  local tensors0 = check.make("float32", {2}, {-1.25, 2.25}, false)
+  local tensors1 = check.make("float32", {2}, {3.0, 6.5}, false)
+  local result = dt.stack({tensors0, tensors1})
   check.tensor(result, "float32", {2, 2}, {-1.25, 2.25, 3.0, 6.5})
 end)
 
@@ -1648,8 +1649,9 @@ check.case("151 index", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
-  local result = input:index(
-    {check.make("int64", {2}, {2, 0}, false), check.make("int64", {2}, {1, -1}, false)})
+  local indices0 = check.make("int64", {2}, {2, 0}, false)
+  local indices1 = check.make("int64", {2}, {1, -1}, false)
+  local result = input:index({indices0, indices1})
   check.tensor(result, "float32", {2}, {2.75, 3.75})
   result:sum():backward()
   check.tensor(
@@ -1730,7 +1732,8 @@ check.case("158 at", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     true)
-  local result = dt.at(input, "?, 1", {tensors = {check.make("int64", {3}, {2, 0, 2}, false)}})
+  local tensors0 = check.make("int64", {3}, {2, 0, 2}, false)
+  local result = dt.at(input, "?, 1", {tensors = {tensors0}})
   check.tensor(result, "float32", {3}, {2.75, 2.25, 2.75})
   result:sum():backward()
   check.tensor(
@@ -1762,9 +1765,8 @@ check.case("161 set_at", function()
   local input = check.make(
     "float32", {3, 4}, {-1.25, 2.25, 0.25, 3.75, 1.75, -0.25, 3.25, 1.25, -0.75, 2.75, 0.75, -1.25},
     false)
-  local result = dt.set_at(
-    input, "?", 0,
-    {tensors = {check.make("bool", {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)}})
+  local tensors0 = check.make("bool", {3, 4}, {0, 1, 1, 1, 1, 0, 1, 1, 0, 1, 1, 0}, false)
+  local result = dt.set_at(input, "?", 0, {tensors = {tensors0}})
   check.tensor(
     result, "float32", {3, 4}, {-1.25, 0.0, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, -0.75, 0.0, 0.0, -1.25})
 end)

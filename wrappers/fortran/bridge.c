@@ -13,7 +13,7 @@
 typedef dtt_frame frame;
 
 void dtf_begin(frame* f, int32_t i) {
-  dtt_begin(f, dtt_functions[i]);
+  dtt_begin(f, i);
 }
 
 void dtf_end(frame* f) {
@@ -137,6 +137,10 @@ shared* dtf_hold(const frame* f, int32_t result, int32_t cell) {
   return hold(f->results[cell].p, f->function->results[result].of);
 }
 
+shared* dtf_tensor(void* handle) {
+  return hold(handle, &dtt_handle_tensor);
+}
+
 void* dtf_handle(const shared* s) {
   return s ? s->handle : NULL;
 }
@@ -156,52 +160,17 @@ void dtf_release(shared* s, const void* handle) {
   exchange(s);
 }
 
-/* ---- results that are read and released; what was just made cannot be refused */
-
-int64_t dtf_length(const frame* f, int32_t result, int32_t cell) {
-  int64_t n = 0;
-  void* list = f->results[cell].p;
-  const int tensors = f->function->results[result].kind == DTT_TENSOR;
-  if (!list) return 0; /* the call failed */
-  return (tensors ? dt_tensor_list_len(list, &n) : dt_string_list_len(list, &n)) ? 0 : n;
-}
-
-shared* dtf_tensor(const frame* f, int32_t cell, int64_t i) {
-  dt_tensor* out = NULL;
-  return dt_tensor_list_get(f->results[cell].p, i, &out) ? NULL : hold(out, &dtt_handle_tensor);
-}
-
-void dtf_done(const frame* f, int32_t result, int32_t cell) {
-  const dtt_handle* of = f->function->results[result].of;
-  if (of && f->results[cell].p) of->release(f->results[cell].p);
-}
-
-static const char* device_text(frame* f, const dtt_cell* at) {
+/* The name of a device: two cells become its address and length. */
+void dtf_name_device(frame* f, int32_t cell) {
+  dtt_cell* at = f->results + cell;
   const dtt_value* v = dtt_device_types.values;
   char* text = dtt_lend(f, 32);
   while (v->name && v->number != at[0].i) v++;
   if (v->name) strcpy(text, v->name);
   if (at[0].i == DT_DEVICE_TYPE_CUDA && at[1].i >= 0)
     sprintf(text + strlen(text), ":%lld", (long long)at[1].i);
-  return text;
-}
-
-/* Text, or entry i of a list of texts, or a device's. */
-const char* dtf_text(frame* f, int32_t result, int32_t cell, int64_t i, int64_t* length) {
-  const dtt_item* item = f->function->results + result;
-  const dtt_cell* at = f->results + cell;
-  const void* bytes = NULL;
-  const char* text = "";
-  *length = 0;
-  if (!at->p) return text; /* the call failed */
-  if (item->kind == DTT_STR && !item->is_list)
-    return dt_bytes_data(at->p, &bytes, length) ? text : bytes;
-  if (item->kind == DTT_DEVICE)
-    text = device_text(f, at);
-  else if (dt_string_list_get(at->p, i, &text))
-    text = "";
-  *length = (int64_t)strlen(text);
-  return text;
+  at[0].p = text;
+  at[1].i = (int64_t)strlen(text);
 }
 
 /* The last error's. */

@@ -5202,7 +5202,7 @@ contains
     if (present(create_graph)) call give(f, 4, create_graph)
     if (present(allow_unused)) call give(f, 5, allow_unused)
     call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -5256,7 +5256,7 @@ contains
     call give_procedure(f, 7, c_funloc(backward))
     if (present(dirty)) call give_list(f, 5, dirty)
     call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -6202,7 +6202,7 @@ contains
     call dtf_begin(f, 111)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -6251,8 +6251,8 @@ contains
     call dtf_begin(f, 114)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_texts(f, 0, names)
+    call take_tensors(f, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -6272,8 +6272,8 @@ contains
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
     call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_texts(f, 0, names)
+    call take_tensors(f, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -6287,7 +6287,7 @@ contains
     call dtf_begin(f, 116)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, out)
+    call take_texts(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -6312,7 +6312,7 @@ contains
     type(frame) :: f
     call dtf_begin(f, 118)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_text(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -6351,7 +6351,7 @@ contains
     call dtf_begin(f, 121)
     call give(f, 0, text)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_device(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -6365,7 +6365,7 @@ contains
     call dtf_begin(f, 122)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_text(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -6401,11 +6401,11 @@ contains
     call dtf_begin(f, 124)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, name)
-    major = f%results(1)
-    minor = f%results(2)
-    multi_processor_count = f%results(3)
-    total_memory = f%results(4)
+    call take_text(f, 0, name)
+    major = f%results(2)
+    minor = f%results(3)
+    multi_processor_count = f%results(4)
+    total_memory = f%results(5)
     call dtf_end(f)
   end subroutine
 
@@ -6571,7 +6571,7 @@ contains
     call dtf_begin(f, 135)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_device(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -6671,7 +6671,7 @@ contains
     call dtf_begin(f, 142)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_device(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -7457,7 +7457,7 @@ contains
     call dtf_begin(f, 188)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_text(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -7501,7 +7501,7 @@ contains
     call dtf_begin(f, 191)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -7517,8 +7517,8 @@ contains
     call dtf_begin(f, 192)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_texts(f, 0, names)
+    call take_tensors(f, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -7533,8 +7533,8 @@ contains
     call dtf_begin(f, 193)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_texts(f, 0, names)
+    call take_tensors(f, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -7550,8 +7550,8 @@ contains
     call dtf_begin(f, 194)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_texts(f, 0, names)
+    call take_tensors(f, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -8089,8 +8089,8 @@ contains
     call dtf_begin(f, 226)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_texts(f, 0, 0, names)
-    call take_tensors(f, 1, 1, tensors)
+    call take_texts(f, 0, names)
+    call take_tensors(f, 2, tensors)
     call dtf_end(f)
   end subroutine
 
@@ -11649,7 +11649,7 @@ contains
     call dtf_begin(f, 462)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_device(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -12263,7 +12263,7 @@ contains
     call dtf_begin(f, 498)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_device(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -12384,7 +12384,7 @@ contains
     call dtf_begin(f, 506)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_text(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -12483,7 +12483,7 @@ contains
     call dtf_begin(f, 513)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_text(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -12526,7 +12526,7 @@ contains
     type(frame) :: f
     call dtf_begin(f, 516)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_text(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -12669,7 +12669,7 @@ contains
     type(frame) :: f
     call dtf_begin(f, 527)
     call finish(f, stat, errmsg)
-    call take_text(f, 0, 0, out)
+    call take_device(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -13189,7 +13189,7 @@ contains
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
     call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -13207,7 +13207,7 @@ contains
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
     call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -13225,7 +13225,7 @@ contains
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
     call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -13241,7 +13241,7 @@ contains
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
-    call take_tensors(f, 0, 0, out)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 

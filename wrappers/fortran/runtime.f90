@@ -6,8 +6,8 @@ module dumbtorch_runtime
   private
   public :: object, copy_object, hold, handle_of
   public :: frame, dtf_begin, give, give_list, give_texts, give_procedure, finish, tell, dtf_end
-  public :: dtf_hold, dtf_length, dtf_tensor, dtf_done, take_integers, take_reals, take_real
-  public :: take_scalar, take_text, take_texts
+  public :: dtf_hold, dtf_tensor, take_integers, take_reals, take_real
+  public :: take_scalar, take_text, take_texts, take_device
   public :: dtf_lend, lent_text, dtf_give_back, dtf_give_back_list, dtf_from_array, dtf_to_array
 
   ! A share in an object of the library. gfortran copies components bit by bit, and finalizes the
@@ -34,7 +34,7 @@ module dumbtorch_runtime
 
   ! A call in the making, as in bridge.c.
   type, bind(c) :: frame
-    type(c_ptr) :: function, lent
+    type(c_ptr) :: function, lent, message
     integer(c_int64_t) :: status, args(0:63), results(0:7)
   end type
 
@@ -111,28 +111,14 @@ module dumbtorch_runtime
       type(c_ptr), value :: shared
       integer(c_int64_t), value :: handle
     end subroutine
-    integer(c_int64_t) function dtf_length(f, result, cell) bind(c)
+    type(c_ptr) function dtf_tensor(handle) bind(c)
       import
-      type(frame), intent(in) :: f
-      integer(c_int32_t), value :: result, cell
+      integer(c_int64_t), value :: handle
     end function
-    type(c_ptr) function dtf_tensor(f, cell, i) bind(c)
-      import
-      type(frame), intent(in) :: f
-      integer(c_int32_t), value :: cell
-      integer(c_int64_t), value :: i
-    end function
-    type(c_ptr) function dtf_text(f, result, cell, i, length) bind(c)
+    subroutine dtf_name_device(f, cell) bind(c)
       import
       type(frame), intent(inout) :: f
-      integer(c_int32_t), value :: result, cell
-      integer(c_int64_t), value :: i
-      integer(c_int64_t), intent(out) :: length
-    end function
-    subroutine dtf_done(f, result, cell) bind(c)
-      import
-      type(frame), intent(in) :: f
-      integer(c_int32_t), value :: result, cell
+      integer(c_int32_t), value :: cell
     end subroutine
     type(c_ptr) function dtf_message(length) bind(c)
       import
@@ -359,40 +345,34 @@ contains
     numbers = there
   end subroutine
 
-  function entry_of(f, result, cell, i) result(text)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: result, cell
-    integer(int64), intent(in) :: i
-    character(:), allocatable :: text
-    type(c_ptr) :: there
-    integer(int64) :: n
-    there = dtf_text(f, result, cell, i, n)
-    text = text_at(there, n)
-  end function
-
-  subroutine take_text(f, result, cell, text)
-    type(frame), intent(inout) :: f
-    integer, intent(in) :: result, cell
+  subroutine take_text(f, cell, text)
+    type(frame), intent(in) :: f
+    integer, intent(in) :: cell
     character(:), allocatable, intent(out) :: text
-    text = entry_of(f, result, cell, 0_int64)
-    call dtf_done(f, result, cell)
+    text = text_at(transfer(f%results(cell), c_null_ptr), f%results(cell + 1))
   end subroutine
 
-  subroutine take_texts(f, result, cell, texts)
+  subroutine take_device(f, cell, text)
     type(frame), intent(inout) :: f
-    integer, intent(in) :: result, cell
+    integer, intent(in) :: cell
+    character(:), allocatable, intent(out) :: text
+    call dtf_name_device(f, cell)
+    call take_text(f, cell, text)
+  end subroutine
+
+  ! All as long as the longest.
+  subroutine take_texts(f, cell, texts)
+    type(frame), intent(in) :: f
+    integer, intent(in) :: cell
     character(:), allocatable, intent(out) :: texts(:)
-    integer(int64) :: i, n, longest
-    n = dtf_length(f, result, cell)
-    longest = 0
-    do i = 0, n - 1
-      longest = max(longest, len(entry_of(f, result, cell, i), int64))
+    type(c_ptr), pointer :: there(:)
+    integer(int64) :: i, longest
+    call c_f_pointer(transfer(f%results(cell), c_null_ptr), there, [f%results(cell + 1)])
+    longest = maxval([0_int64, (strlen(there(i)), i=1, size(there))])
+    allocate (character(longest) :: texts(size(there)))
+    do i = 1, size(there)
+      texts(i) = text_at(there(i), strlen(there(i)))
     end do
-    allocate (character(longest) :: texts(n))
-    do i = 0, n - 1
-      texts(i + 1) = entry_of(f, result, cell, i)
-    end do
-    call dtf_done(f, result, cell)
   end subroutine
 
   real(real64) function take_real(f, cell)

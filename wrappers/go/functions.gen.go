@@ -39,8 +39,6 @@ const StatusCancelled Status = 10
 // A fault of the library's.
 const StatusInternal Status = 11
 
-func (v Status) number() uint64 { return uint64(v) }
-
 // Dtype: Element types.
 type Dtype int32
 
@@ -74,8 +72,6 @@ const Int8 Dtype = 9
 // 16-bit signed integer.
 const Int16 Dtype = 10
 
-func (v Dtype) number() uint64 { return uint64(v) }
-
 // DeviceType: Kinds of devices.
 type DeviceType int32
 
@@ -84,8 +80,6 @@ const DeviceTypeCpu DeviceType = 1
 
 // An NVIDIA GPU.
 const DeviceTypeCuda DeviceType = 2
-
-func (v DeviceType) number() uint64 { return uint64(v) }
 
 // MemoryFormat: The order of dimensions in memory.
 type MemoryFormat int32
@@ -99,8 +93,6 @@ const MemoryFormatPreserve MemoryFormat = 2
 // NHWC for a 4-d tensor.
 const MemoryFormatChannelsLast MemoryFormat = 3
 
-func (v MemoryFormat) number() uint64 { return uint64(v) }
-
 // ScalarKind: What a scalar (kind, i, f) holds; 0 says that an optional scalar is absent.
 type ScalarKind int32
 
@@ -112,8 +104,6 @@ const ScalarKindInt ScalarKind = 2
 
 // A real number in f.
 const ScalarKindFloat ScalarKind = 3
-
-func (v ScalarKind) number() uint64 { return uint64(v) }
 
 // Reduction: How a loss joins its elements.
 type Reduction int32
@@ -127,8 +117,6 @@ const ReductionMean Reduction = 2
 // Their sum.
 const ReductionSum Reduction = 3
 
-func (v Reduction) number() uint64 { return uint64(v) }
-
 // RoundingMode: How div rounds its quotient.
 type RoundingMode int32
 
@@ -138,8 +126,6 @@ const RoundingModeTrunc RoundingMode = 1
 // Down.
 const RoundingModeFloor RoundingMode = 2
 
-func (v RoundingMode) number() uint64 { return uint64(v) }
-
 // Approximate: Which formula gelu uses.
 type Approximate int32
 
@@ -148,8 +134,6 @@ const ApproximateNone Approximate = 1
 
 // A tanh that is close to it.
 const ApproximateTanh Approximate = 2
-
-func (v Approximate) number() uint64 { return uint64(v) }
 
 // Activation: A function of each element whose derivative follows from its result.
 type Activation int32
@@ -163,8 +147,6 @@ const ActivationSigmoid Activation = 2
 // Hyperbolic tangent of each element.
 const ActivationTanh Activation = 3
 
-func (v Activation) number() uint64 { return uint64(v) }
-
 // Interpolation: Which element of the input interpolate takes.
 type Interpolation int32
 
@@ -173,8 +155,6 @@ const InterpolationNearest Interpolation = 1
 
 // The nearest one, for an element's place is its middle.
 const InterpolationNearestExact Interpolation = 2
-
-func (v Interpolation) number() uint64 { return uint64(v) }
 
 // LogLevel: How serious a log message is.
 type LogLevel int32
@@ -188,286 +168,74 @@ const LogLevelInfo LogLevel = 2
 // Something that may be wrong.
 const LogLevelWarning LogLevel = 3
 
-func (v LogLevel) number() uint64 { return uint64(v) }
-
 // Dataset: A dataset: a row of each of some tensors per item.
-type Dataset struct{ address uint64 }
-
-func (x *Dataset) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Dataset) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Dataset) Release() { release(0, &x.address) }
+type Dataset struct{ object }
 
 // DataLoader: Serves a dataset in batches.
-type DataLoader struct{ address uint64 }
-
-func (x *DataLoader) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *DataLoader) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *DataLoader) Release() { release(1, &x.address) }
+type DataLoader struct{ object }
 
 // Stream: A device's queue of work. On the CPU work is done when a call returns, and a stream is
 // always empty.
-type Stream struct{ address uint64 }
-
-func (x *Stream) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Stream) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Stream) Release() { release(2, &x.address) }
+type Stream struct{ object }
 
 // Event: A mark in a stream.
-type Event struct{ address uint64 }
-
-func (x *Event) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Event) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Event) Release() { release(3, &x.address) }
+type Event struct{ object }
 
 // Graph: A recorded run of work on a GPU, launched again as a whole.
-type Graph struct{ address uint64 }
-
-func (x *Graph) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Graph) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Graph) Release() { release(4, &x.address) }
+type Graph struct{ object }
 
 // Module: A module: parameters, buffers, children and a forward. Several handles may hold one
 // module.
-type Module struct{ address uint64 }
-
-func (x *Module) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Module) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Module) Release() { release(5, &x.address) }
+type Module struct{ object }
 
 // Optimizer: An optimizer: groups of parameters with their settings and state.
-type Optimizer struct{ address uint64 }
-
-func (x *Optimizer) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Optimizer) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Optimizer) Release() { release(6, &x.address) }
+type Optimizer struct{ object }
 
 // LrScheduler: A schedule that changes an optimizer's learning rates.
-type LrScheduler struct{ address uint64 }
-
-func (x *LrScheduler) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *LrScheduler) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *LrScheduler) Release() { release(7, &x.address) }
+type LrScheduler struct{ object }
 
 // Tensor: A tensor. Several handles, and views, may look at one storage.
-type Tensor struct{ address uint64 }
-
-func (x *Tensor) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Tensor) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Tensor) Release() { release(8, &x.address) }
+type Tensor struct{ object }
 
 // TensorList: A list of tensors that a function gave back; entries may be absent.
-type TensorList struct{ address uint64 }
-
-func (x *TensorList) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *TensorList) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *TensorList) Release() { release(9, &x.address) }
+type TensorList struct{ object }
 
 // Bytes: Text or bytes that a function gave back.
-type Bytes struct{ address uint64 }
-
-func (x *Bytes) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Bytes) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Bytes) Release() { release(10, &x.address) }
+type Bytes struct{ object }
 
 // StringList: A list of strings that a function gave back.
-type StringList struct{ address uint64 }
-
-func (x *StringList) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *StringList) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *StringList) Release() { release(11, &x.address) }
+type StringList struct{ object }
 
 // Generator: A source of random numbers: a seed and an offset.
-type Generator struct{ address uint64 }
-
-func (x *Generator) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Generator) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Generator) Release() { release(12, &x.address) }
+type Generator struct{ object }
 
 // Context: Grad mode, default dtype, default device, streams, own default generators and the last
 // error: what is in force on a thread.
-type Context struct{ address uint64 }
-
-func (x *Context) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Context) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Context) Release() { release(13, &x.address) }
+type Context struct{ object }
 
 // Hook: A registered hook; it does not keep the tensor alive. Releasing the handle leaves the hook
 // in place; hook_remove takes it off.
-type Hook struct{ address uint64 }
-
-func (x *Hook) held() uint64 {
-	if x == nil {
-		return 0
-	}
-	return x.address
-}
-
-func (x *Hook) own(address uint64) { x.address = address }
-
-// Release gives the object up now; else the garbage collector does so at some time.
-func (x *Hook) Release() { release(14, &x.address) }
+type Hook struct{ object }
 
 // TensorHook: Called with a tensor's gradient; may give back another one that takes its place.
 type TensorHook func(grad *Tensor) (*Tensor, error)
-
-func (f TensorHook) given() bool { return f != nil }
-
-func (f TensorHook) call(a []any) (any, error) {
-	return f(as[*Tensor](a, 0))
-}
 
 // CustomBackward: The backward of a user's function: gives back one gradient per input, absent
 // where there is none.
 type CustomBackward func(grads []*Tensor, saved []*Tensor) ([]*Tensor, error)
 
-func (f CustomBackward) given() bool { return f != nil }
-
-func (f CustomBackward) call(a []any) (any, error) {
-	return f(as[[]*Tensor](a, 0), as[[]*Tensor](a, 1))
-}
-
 // LogHook: Called with a message, on whichever thread is inside a call. No call can fail for it, so
 // that what it returns does not matter.
 type LogHook func(level LogLevel, message string) error
-
-func (f LogHook) given() bool { return f != nil }
-
-func (f LogHook) call(a []any) (any, error) {
-	return nil, f(LogLevel(as[int](a, 0)), as[string](a, 1))
-}
 
 // MemoryHook: Called when memory has run out: lets go of tensors, by a garbage collection say, and
 // tells whether that makes another try worth while. It may release handles and make small calls,
 // but not use what the failing call works on; a call in it that needs memory in vain fails at once.
 type MemoryHook func(bytes int) (bool, error)
 
-func (f MemoryHook) given() bool { return f != nil }
-
-func (f MemoryHook) call(a []any) (any, error) {
-	return f(as[int](a, 0))
-}
-
 // Progress: Called while a long piece of work goes on. If it gives true, the work stops and the
 // call fails with DT_STATUS_CANCELLED.
 type Progress func(done int, total int) (bool, error)
-
-func (f Progress) given() bool { return f != nil }
-
-func (f Progress) call(a []any) (any, error) {
-	return f(as[int](a, 0), as[int](a, 1))
-}
 
 // NnLinearOptions are the optional arguments.
 type NnLinearOptions struct {
@@ -482,10 +250,10 @@ type NnLinearOptions struct {
 }
 
 // NnLinear: input @ weight.T + bias over the last dimension. The module.
-func NnLinear(inFeatures int, outFeatures int, options ...NnLinearOptions) (*Module, error) {
+func NnLinear(inFeatures int, outFeatures int, options ...NnLinearOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(0, inFeatures, outFeatures, o.Bias, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(0, []any{inFeatures, outFeatures, o.Bias, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnConv1dOptions are the optional arguments.
@@ -517,10 +285,10 @@ type NnConv1dOptions struct {
 
 // NnConv1d: 1-d convolution of [batch, in_channels, length], or without the batch;
 // functional.conv1d has the formulas. The module.
-func NnConv1d(inChannels int, outChannels int, kernelSize []int, options ...NnConv1dOptions) (*Module, error) {
+func NnConv1d(inChannels int, outChannels int, kernelSize []int, options ...NnConv1dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(1, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(1, []any{inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnConv2dOptions are the optional arguments.
@@ -552,10 +320,10 @@ type NnConv2dOptions struct {
 
 // NnConv2d: 2-d convolution of [batch, in_channels, height, width], or without the batch;
 // functional.conv2d has the formulas. The module.
-func NnConv2d(inChannels int, outChannels int, kernelSize []int, options ...NnConv2dOptions) (*Module, error) {
+func NnConv2d(inChannels int, outChannels int, kernelSize []int, options ...NnConv2dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(2, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(2, []any{inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnConv3dOptions are the optional arguments.
@@ -587,10 +355,10 @@ type NnConv3dOptions struct {
 
 // NnConv3d: 3-d convolution of [batch, in_channels, depth, height, width], or without the batch;
 // functional.conv3d has the formulas. The module.
-func NnConv3d(inChannels int, outChannels int, kernelSize []int, options ...NnConv3dOptions) (*Module, error) {
+func NnConv3d(inChannels int, outChannels int, kernelSize []int, options ...NnConv3dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(3, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(3, []any{inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.Dilation, o.Groups, o.Bias, o.PaddingMode, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnConvTranspose1dOptions are the optional arguments.
@@ -625,10 +393,10 @@ type NnConvTranspose1dOptions struct {
 
 // NnConvTranspose1d: The transpose of 1-d convolution, of [batch, in_channels, length], or without
 // the batch; functional.conv_transpose1d has the formulas. The module.
-func NnConvTranspose1d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose1dOptions) (*Module, error) {
+func NnConvTranspose1d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose1dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(4, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(4, []any{inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnConvTranspose2dOptions are the optional arguments.
@@ -663,10 +431,10 @@ type NnConvTranspose2dOptions struct {
 
 // NnConvTranspose2d: The transpose of 2-d convolution, of [batch, in_channels, height, width], or
 // without the batch; functional.conv_transpose2d has the formulas. The module.
-func NnConvTranspose2d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose2dOptions) (*Module, error) {
+func NnConvTranspose2d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose2dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(5, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(5, []any{inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnConvTranspose3dOptions are the optional arguments.
@@ -701,10 +469,10 @@ type NnConvTranspose3dOptions struct {
 
 // NnConvTranspose3d: The transpose of 3-d convolution, of [batch, in_channels, depth, height,
 // width], or without the batch; functional.conv_transpose3d has the formulas. The module.
-func NnConvTranspose3d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose3dOptions) (*Module, error) {
+func NnConvTranspose3d(inChannels int, outChannels int, kernelSize []int, options ...NnConvTranspose3dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(6, inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(6, []any{inChannels, outChannels, kernelSize, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Bias, o.Dilation, o.PaddingMode, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnMaxPool2dOptions are the optional arguments.
@@ -724,10 +492,10 @@ type NnMaxPool2dOptions struct {
 
 // NnMaxPool2d: Maximum of each window of [batch, channels, height, width], or without the batch;
 // functional.max_pool2d has the output size. The module.
-func NnMaxPool2d(kernelSize []int, options ...NnMaxPool2dOptions) (*Module, error) {
+func NnMaxPool2d(kernelSize []int, options ...NnMaxPool2dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(7, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
-	return hold[Module](r, 0), err
+	err = run(7, []any{kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	return
 }
 
 // NnAvgPool2dOptions are the optional arguments.
@@ -750,10 +518,10 @@ type NnAvgPool2dOptions struct {
 
 // NnAvgPool2d: Mean of each window of [batch, channels, height, width], or without the batch;
 // functional.avg_pool2d has the output size. The module.
-func NnAvgPool2d(kernelSize []int, options ...NnAvgPool2dOptions) (*Module, error) {
+func NnAvgPool2d(kernelSize []int, options ...NnAvgPool2dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(8, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
-	return hold[Module](r, 0), err
+	err = run(8, []any{kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	return
 }
 
 // NnUpsampleOptions are the optional arguments.
@@ -770,10 +538,10 @@ type NnUpsampleOptions struct {
 
 // NnUpsample: Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
 // functional.interpolate. The module.
-func NnUpsample(options ...NnUpsampleOptions) (*Module, error) {
+func NnUpsample(options ...NnUpsampleOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(9, o.Size, o.ScaleFactor, o.Mode)
-	return hold[Module](r, 0), err
+	err = run(9, []any{o.Size, o.ScaleFactor, o.Mode}, &out)
+	return
 }
 
 // NnBatchNorm1dOptions are the optional arguments.
@@ -804,10 +572,10 @@ type NnBatchNorm1dOptions struct {
 // NnBatchNorm1d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
 // channels] or [batch, channels, length] (arXiv 1502.03167). In training, mean and var are those of
 // the batch, in evaluation the running ones. The module.
-func NnBatchNorm1d(numFeatures int, options ...NnBatchNorm1dOptions) (*Module, error) {
+func NnBatchNorm1d(numFeatures int, options ...NnBatchNorm1dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(10, numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(10, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnBatchNorm2dOptions are the optional arguments.
@@ -838,10 +606,10 @@ type NnBatchNorm2dOptions struct {
 // NnBatchNorm2d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
 // channels, height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
 // evaluation the running ones. The module.
-func NnBatchNorm2d(numFeatures int, options ...NnBatchNorm2dOptions) (*Module, error) {
+func NnBatchNorm2d(numFeatures int, options ...NnBatchNorm2dOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(11, numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(11, []any{numFeatures, o.Eps, o.Momentum, o.Affine, o.TrackRunningStats, o.Bias, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnLayerNormOptions are the optional arguments.
@@ -864,10 +632,10 @@ type NnLayerNormOptions struct {
 
 // NnLayerNorm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the
 // last dimensions (arXiv 1607.06450). The module.
-func NnLayerNorm(normalizedShape []int, options ...NnLayerNormOptions) (*Module, error) {
+func NnLayerNorm(normalizedShape []int, options ...NnLayerNormOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(12, normalizedShape, o.Eps, o.ElementwiseAffine, o.Bias, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(12, []any{normalizedShape, o.Eps, o.ElementwiseAffine, o.Bias, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnDropoutOptions are the optional arguments.
@@ -881,10 +649,10 @@ type NnDropoutOptions struct {
 
 // NnDropout: In training, sets elements to 0 at random and scales the others by 1 / (1 - p). The
 // module.
-func NnDropout(options ...NnDropoutOptions) (*Module, error) {
+func NnDropout(options ...NnDropoutOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(13, o.P, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(13, []any{o.P, o.Inplace}, &out)
+	return
 }
 
 // NnEmbeddingOptions are the optional arguments.
@@ -913,10 +681,10 @@ type NnEmbeddingOptions struct {
 
 // NnEmbedding: A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
 // The module.
-func NnEmbedding(numEmbeddings int, embeddingDim int, options ...NnEmbeddingOptions) (*Module, error) {
+func NnEmbedding(numEmbeddings int, embeddingDim int, options ...NnEmbeddingOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(14, numEmbeddings, embeddingDim, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(14, []any{numEmbeddings, embeddingDim, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnFlattenOptions are the optional arguments.
@@ -929,16 +697,16 @@ type NnFlattenOptions struct {
 }
 
 // NnFlatten: Joins neighbouring dimensions into one. The module.
-func NnFlatten(options ...NnFlattenOptions) (*Module, error) {
+func NnFlatten(options ...NnFlattenOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(15, o.StartDim, o.EndDim)
-	return hold[Module](r, 0), err
+	err = run(15, []any{o.StartDim, o.EndDim}, &out)
+	return
 }
 
 // NnIdentity: The input as it is. The module.
-func NnIdentity() (*Module, error) {
-	r, err := run(16)
-	return hold[Module](r, 0), err
+func NnIdentity() (out *Module, err error) {
+	err = run(16, []any{}, &out)
+	return
 }
 
 // NnReluOptions are the optional arguments.
@@ -948,10 +716,10 @@ type NnReluOptions struct {
 }
 
 // NnRelu: max(0, input). The module.
-func NnRelu(options ...NnReluOptions) (*Module, error) {
+func NnRelu(options ...NnReluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(17, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(17, []any{o.Inplace}, &out)
+	return
 }
 
 // NnLeakyReluOptions are the optional arguments.
@@ -964,10 +732,10 @@ type NnLeakyReluOptions struct {
 }
 
 // NnLeakyRelu: input where it is positive, negative_slope * input elsewhere. The module.
-func NnLeakyRelu(options ...NnLeakyReluOptions) (*Module, error) {
+func NnLeakyRelu(options ...NnLeakyReluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(18, o.NegativeSlope, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(18, []any{o.NegativeSlope, o.Inplace}, &out)
+	return
 }
 
 // NnEluOptions are the optional arguments.
@@ -980,10 +748,10 @@ type NnEluOptions struct {
 }
 
 // NnElu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
-func NnElu(options ...NnEluOptions) (*Module, error) {
+func NnElu(options ...NnEluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(19, o.Alpha, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(19, []any{o.Alpha, o.Inplace}, &out)
+	return
 }
 
 // NnSoftplusOptions are the optional arguments.
@@ -997,10 +765,10 @@ type NnSoftplusOptions struct {
 
 // NnSoftplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input is
 // above the threshold. The module.
-func NnSoftplus(options ...NnSoftplusOptions) (*Module, error) {
+func NnSoftplus(options ...NnSoftplusOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(20, o.Beta, o.Threshold)
-	return hold[Module](r, 0), err
+	err = run(20, []any{o.Beta, o.Threshold}, &out)
+	return
 }
 
 // NnGeluOptions are the optional arguments.
@@ -1010,10 +778,10 @@ type NnGeluOptions struct {
 }
 
 // NnGelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
-func NnGelu(options ...NnGeluOptions) (*Module, error) {
+func NnGelu(options ...NnGeluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(21, o.Approximate)
-	return hold[Module](r, 0), err
+	err = run(21, []any{o.Approximate}, &out)
+	return
 }
 
 // NnSiluOptions are the optional arguments.
@@ -1023,28 +791,28 @@ type NnSiluOptions struct {
 }
 
 // NnSilu: input * sigmoid(input). The module.
-func NnSilu(options ...NnSiluOptions) (*Module, error) {
+func NnSilu(options ...NnSiluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(22, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(22, []any{o.Inplace}, &out)
+	return
 }
 
 // NnSigmoid: 1 / (1 + exp(-input)). The module.
-func NnSigmoid() (*Module, error) {
-	r, err := run(23)
-	return hold[Module](r, 0), err
+func NnSigmoid() (out *Module, err error) {
+	err = run(23, []any{}, &out)
+	return
 }
 
 // NnLogSigmoid: log(sigmoid(input)), without overflow. The module.
-func NnLogSigmoid() (*Module, error) {
-	r, err := run(24)
-	return hold[Module](r, 0), err
+func NnLogSigmoid() (out *Module, err error) {
+	err = run(24, []any{}, &out)
+	return
 }
 
 // NnTanh: The hyperbolic tangent. The module.
-func NnTanh() (*Module, error) {
-	r, err := run(25)
-	return hold[Module](r, 0), err
+func NnTanh() (out *Module, err error) {
+	err = run(25, []any{}, &out)
+	return
 }
 
 // NnHardtanhOptions are the optional arguments.
@@ -1060,10 +828,10 @@ type NnHardtanhOptions struct {
 }
 
 // NnHardtanh: Limits each element to [min_val, max_val]. The module.
-func NnHardtanh(options ...NnHardtanhOptions) (*Module, error) {
+func NnHardtanh(options ...NnHardtanhOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(26, o.MinVal, o.MaxVal, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(26, []any{o.MinVal, o.MaxVal, o.Inplace}, &out)
+	return
 }
 
 // NnReLu6Options are the optional arguments.
@@ -1073,10 +841,10 @@ type NnReLu6Options struct {
 }
 
 // NnReLu6: Limits each element to [0, 6]. The module.
-func NnReLu6(options ...NnReLu6Options) (*Module, error) {
+func NnReLu6(options ...NnReLu6Options) (out *Module, err error) {
 	o := last(options)
-	r, err := run(27, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(27, []any{o.Inplace}, &out)
+	return
 }
 
 // NnHardsigmoidOptions are the optional arguments.
@@ -1086,10 +854,10 @@ type NnHardsigmoidOptions struct {
 }
 
 // NnHardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
-func NnHardsigmoid(options ...NnHardsigmoidOptions) (*Module, error) {
+func NnHardsigmoid(options ...NnHardsigmoidOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(28, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(28, []any{o.Inplace}, &out)
+	return
 }
 
 // NnHardswishOptions are the optional arguments.
@@ -1099,10 +867,10 @@ type NnHardswishOptions struct {
 }
 
 // NnHardswish: input * hardsigmoid(input). The module.
-func NnHardswish(options ...NnHardswishOptions) (*Module, error) {
+func NnHardswish(options ...NnHardswishOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(29, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(29, []any{o.Inplace}, &out)
+	return
 }
 
 // NnHardshrinkOptions are the optional arguments.
@@ -1112,10 +880,10 @@ type NnHardshrinkOptions struct {
 }
 
 // NnHardshrink: input where |input| > lambd, 0 elsewhere. The module.
-func NnHardshrink(options ...NnHardshrinkOptions) (*Module, error) {
+func NnHardshrink(options ...NnHardshrinkOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(30, o.Lambd)
-	return hold[Module](r, 0), err
+	err = run(30, []any{o.Lambd}, &out)
+	return
 }
 
 // NnSoftshrinkOptions are the optional arguments.
@@ -1125,16 +893,16 @@ type NnSoftshrinkOptions struct {
 }
 
 // NnSoftshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
-func NnSoftshrink(options ...NnSoftshrinkOptions) (*Module, error) {
+func NnSoftshrink(options ...NnSoftshrinkOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(31, o.Lambd)
-	return hold[Module](r, 0), err
+	err = run(31, []any{o.Lambd}, &out)
+	return
 }
 
 // NnTanhshrink: input - tanh(input). The module.
-func NnTanhshrink() (*Module, error) {
-	r, err := run(32)
-	return hold[Module](r, 0), err
+func NnTanhshrink() (out *Module, err error) {
+	err = run(32, []any{}, &out)
+	return
 }
 
 // NnThresholdOptions are the optional arguments.
@@ -1144,16 +912,16 @@ type NnThresholdOptions struct {
 }
 
 // NnThreshold: input where it is above the threshold, value elsewhere. The module.
-func NnThreshold(threshold float64, value float64, options ...NnThresholdOptions) (*Module, error) {
+func NnThreshold(threshold float64, value float64, options ...NnThresholdOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(33, threshold, value, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(33, []any{threshold, value, o.Inplace}, &out)
+	return
 }
 
 // NnSoftsign: input / (1 + |input|). The module.
-func NnSoftsign() (*Module, error) {
-	r, err := run(34)
-	return hold[Module](r, 0), err
+func NnSoftsign() (out *Module, err error) {
+	err = run(34, []any{}, &out)
+	return
 }
 
 // NnSeluOptions are the optional arguments.
@@ -1163,10 +931,10 @@ type NnSeluOptions struct {
 }
 
 // NnSelu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
-func NnSelu(options ...NnSeluOptions) (*Module, error) {
+func NnSelu(options ...NnSeluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(35, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(35, []any{o.Inplace}, &out)
+	return
 }
 
 // NnCeluOptions are the optional arguments.
@@ -1179,10 +947,10 @@ type NnCeluOptions struct {
 }
 
 // NnCelu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
-func NnCelu(options ...NnCeluOptions) (*Module, error) {
+func NnCelu(options ...NnCeluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(36, o.Alpha, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(36, []any{o.Alpha, o.Inplace}, &out)
+	return
 }
 
 // NnMishOptions are the optional arguments.
@@ -1192,10 +960,10 @@ type NnMishOptions struct {
 }
 
 // NnMish: input * tanh(softplus(input)). The module.
-func NnMish(options ...NnMishOptions) (*Module, error) {
+func NnMish(options ...NnMishOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(37, o.Inplace)
-	return hold[Module](r, 0), err
+	err = run(37, []any{o.Inplace}, &out)
+	return
 }
 
 // NnGluOptions are the optional arguments.
@@ -1205,10 +973,10 @@ type NnGluOptions struct {
 }
 
 // NnGlu: The first half of the input times the sigmoid of the second. The module.
-func NnGlu(options ...NnGluOptions) (*Module, error) {
+func NnGlu(options ...NnGluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(38, o.Dim)
-	return hold[Module](r, 0), err
+	err = run(38, []any{o.Dim}, &out)
+	return
 }
 
 // NnPreluOptions are the optional arguments.
@@ -1227,28 +995,28 @@ type NnPreluOptions struct {
 }
 
 // NnPrelu: input where it is positive, weight * input elsewhere. The module.
-func NnPrelu(options ...NnPreluOptions) (*Module, error) {
+func NnPrelu(options ...NnPreluOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(39, o.NumParameters, o.Init, o.Device, o.Dtype)
-	return hold[Module](r, 0), err
+	err = run(39, []any{o.NumParameters, o.Init, o.Device, o.Dtype}, &out)
+	return
 }
 
 // NnSoftmin: softmax of -input. The module.
-func NnSoftmin(dim int) (*Module, error) {
-	r, err := run(40, dim)
-	return hold[Module](r, 0), err
+func NnSoftmin(dim int) (out *Module, err error) {
+	err = run(40, []any{dim}, &out)
+	return
 }
 
 // NnSoftmax: exp(input) / sum(exp(input)) along a dimension. The module.
-func NnSoftmax(dim int) (*Module, error) {
-	r, err := run(41, dim)
-	return hold[Module](r, 0), err
+func NnSoftmax(dim int) (out *Module, err error) {
+	err = run(41, []any{dim}, &out)
+	return
 }
 
 // NnLogSoftmax: log(softmax(input)), without overflow. The module.
-func NnLogSoftmax(dim int) (*Module, error) {
-	r, err := run(42, dim)
-	return hold[Module](r, 0), err
+func NnLogSoftmax(dim int) (out *Module, err error) {
+	err = run(42, []any{dim}, &out)
+	return
 }
 
 // NnMseLossOptions are the optional arguments.
@@ -1258,10 +1026,10 @@ type NnMseLossOptions struct {
 }
 
 // NnMseLoss: (input - target) squared. The module.
-func NnMseLoss(options ...NnMseLossOptions) (*Module, error) {
+func NnMseLoss(options ...NnMseLossOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(43, o.Reduction)
-	return hold[Module](r, 0), err
+	err = run(43, []any{o.Reduction}, &out)
+	return
 }
 
 // NnL1LossOptions are the optional arguments.
@@ -1271,10 +1039,10 @@ type NnL1LossOptions struct {
 }
 
 // NnL1Loss: |input - target|. The module.
-func NnL1Loss(options ...NnL1LossOptions) (*Module, error) {
+func NnL1Loss(options ...NnL1LossOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(44, o.Reduction)
-	return hold[Module](r, 0), err
+	err = run(44, []any{o.Reduction}, &out)
+	return
 }
 
 // NnNllLossOptions are the optional arguments.
@@ -1291,10 +1059,10 @@ type NnNllLossOptions struct {
 
 // NnNllLoss: -weight[target] * input[target], for log-probabilities [batch, classes, ...]. The
 // module.
-func NnNllLoss(options ...NnNllLossOptions) (*Module, error) {
+func NnNllLoss(options ...NnNllLossOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(45, o.Weight, o.IgnoreIndex, o.Reduction)
-	return hold[Module](r, 0), err
+	err = run(45, []any{o.Weight, o.IgnoreIndex, o.Reduction}, &out)
+	return
 }
 
 // NnCrossEntropyLossOptions are the optional arguments.
@@ -1314,10 +1082,10 @@ type NnCrossEntropyLossOptions struct {
 
 // NnCrossEntropyLoss: NLLLoss of log_softmax(input), for logits [batch, classes, ...]; targets are
 // classes, or probabilities of the same shape. The module.
-func NnCrossEntropyLoss(options ...NnCrossEntropyLossOptions) (*Module, error) {
+func NnCrossEntropyLoss(options ...NnCrossEntropyLossOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(46, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
-	return hold[Module](r, 0), err
+	err = run(46, []any{o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing}, &out)
+	return
 }
 
 // NnBceLossOptions are the optional arguments.
@@ -1331,10 +1099,10 @@ type NnBceLossOptions struct {
 
 // NnBceLoss: -(target * log(input) + (1 - target) * log(1 - input)) of a probability and a target
 // in [0, 1]. The module.
-func NnBceLoss(options ...NnBceLossOptions) (*Module, error) {
+func NnBceLoss(options ...NnBceLossOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(47, o.Weight, o.Reduction)
-	return hold[Module](r, 0), err
+	err = run(47, []any{o.Weight, o.Reduction}, &out)
+	return
 }
 
 // NnBceWithLogitsLossOptions are the optional arguments.
@@ -1350,10 +1118,10 @@ type NnBceWithLogitsLossOptions struct {
 }
 
 // NnBceWithLogitsLoss: BCELoss of sigmoid(input), without overflow. The module.
-func NnBceWithLogitsLoss(options ...NnBceWithLogitsLossOptions) (*Module, error) {
+func NnBceWithLogitsLoss(options ...NnBceWithLogitsLossOptions) (out *Module, err error) {
 	o := last(options)
-	r, err := run(48, o.Weight, o.Reduction, o.PosWeight)
-	return hold[Module](r, 0), err
+	err = run(48, []any{o.Weight, o.Reduction, o.PosWeight}, &out)
+	return
 }
 
 // OptimSgdOptions are the optional arguments.
@@ -1378,10 +1146,10 @@ type OptimSgdOptions struct {
 }
 
 // OptimSgd: Stochastic gradient descent with momentum, as torch.optim.SGD.
-func OptimSgd(params []*Tensor, options ...OptimSgdOptions) (*Optimizer, error) {
+func OptimSgd(params []*Tensor, options ...OptimSgdOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(49, params, o.Lr, o.Momentum, o.Dampening, o.WeightDecay, o.Nesterov, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(49, []any{params, o.Lr, o.Momentum, o.Dampening, o.WeightDecay, o.Nesterov, o.Maximize}, &out)
+	return
 }
 
 // OptimAdamOptions are the optional arguments.
@@ -1412,10 +1180,10 @@ type OptimAdamOptions struct {
 }
 
 // OptimAdam: Adam (arXiv 1412.6980), as torch.optim.Adam.
-func OptimAdam(params []*Tensor, options ...OptimAdamOptions) (*Optimizer, error) {
+func OptimAdam(params []*Tensor, options ...OptimAdamOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(50, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize, o.DecoupledWeightDecay)
-	return hold[Optimizer](r, 0), err
+	err = run(50, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize, o.DecoupledWeightDecay}, &out)
+	return
 }
 
 // OptimAdamwOptions are the optional arguments.
@@ -1443,10 +1211,10 @@ type OptimAdamwOptions struct {
 }
 
 // OptimAdamw: Adam with decoupled weight decay (arXiv 1711.05101), as torch.optim.AdamW.
-func OptimAdamw(params []*Tensor, options ...OptimAdamwOptions) (*Optimizer, error) {
+func OptimAdamw(params []*Tensor, options ...OptimAdamwOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(51, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(51, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Amsgrad, o.Maximize}, &out)
+	return
 }
 
 // OptimRmspropOptions are the optional arguments.
@@ -1474,10 +1242,10 @@ type OptimRmspropOptions struct {
 }
 
 // OptimRmsprop: RMSprop (Hinton's lecture 6e; centered: arXiv 1308.0850), as torch.optim.RMSprop.
-func OptimRmsprop(params []*Tensor, options ...OptimRmspropOptions) (*Optimizer, error) {
+func OptimRmsprop(params []*Tensor, options ...OptimRmspropOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(52, params, o.Lr, o.Alpha, o.Eps, o.WeightDecay, o.Momentum, o.Centered, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(52, []any{params, o.Lr, o.Alpha, o.Eps, o.WeightDecay, o.Momentum, o.Centered, o.Maximize}, &out)
+	return
 }
 
 // OptimAdagradOptions are the optional arguments.
@@ -1502,10 +1270,10 @@ type OptimAdagradOptions struct {
 }
 
 // OptimAdagrad: Adagrad (JMLR 12, 2121), as torch.optim.Adagrad.
-func OptimAdagrad(params []*Tensor, options ...OptimAdagradOptions) (*Optimizer, error) {
+func OptimAdagrad(params []*Tensor, options ...OptimAdagradOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(53, params, o.Lr, o.LrDecay, o.WeightDecay, o.InitialAccumulatorValue, o.Eps, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(53, []any{params, o.Lr, o.LrDecay, o.WeightDecay, o.InitialAccumulatorValue, o.Eps, o.Maximize}, &out)
+	return
 }
 
 // OptimAdadeltaOptions are the optional arguments.
@@ -1527,10 +1295,10 @@ type OptimAdadeltaOptions struct {
 }
 
 // OptimAdadelta: Adadelta (arXiv 1212.5701), as torch.optim.Adadelta.
-func OptimAdadelta(params []*Tensor, options ...OptimAdadeltaOptions) (*Optimizer, error) {
+func OptimAdadelta(params []*Tensor, options ...OptimAdadeltaOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(54, params, o.Lr, o.Rho, o.Eps, o.WeightDecay, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(54, []any{params, o.Lr, o.Rho, o.Eps, o.WeightDecay, o.Maximize}, &out)
+	return
 }
 
 // OptimAdamaxOptions are the optional arguments.
@@ -1555,10 +1323,10 @@ type OptimAdamaxOptions struct {
 }
 
 // OptimAdamax: Adamax, Adam by the largest gradient (arXiv 1412.6980), as torch.optim.Adamax.
-func OptimAdamax(params []*Tensor, options ...OptimAdamaxOptions) (*Optimizer, error) {
+func OptimAdamax(params []*Tensor, options ...OptimAdamaxOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(55, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(55, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.Maximize}, &out)
+	return
 }
 
 // OptimNadamOptions are the optional arguments.
@@ -1589,10 +1357,10 @@ type OptimNadamOptions struct {
 }
 
 // OptimNadam: Adam with Nesterov's momentum (Dozat 2016), as torch.optim.NAdam.
-func OptimNadam(params []*Tensor, options ...OptimNadamOptions) (*Optimizer, error) {
+func OptimNadam(params []*Tensor, options ...OptimNadamOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(56, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.MomentumDecay, o.DecoupledWeightDecay, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(56, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.MomentumDecay, o.DecoupledWeightDecay, o.Maximize}, &out)
+	return
 }
 
 // OptimRadamOptions are the optional arguments.
@@ -1620,10 +1388,10 @@ type OptimRadamOptions struct {
 }
 
 // OptimRadam: Rectified Adam (arXiv 1908.03265), as torch.optim.RAdam.
-func OptimRadam(params []*Tensor, options ...OptimRadamOptions) (*Optimizer, error) {
+func OptimRadam(params []*Tensor, options ...OptimRadamOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(57, params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.DecoupledWeightDecay, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(57, []any{params, o.Lr, o.Beta1, o.Beta2, o.Eps, o.WeightDecay, o.DecoupledWeightDecay, o.Maximize}, &out)
+	return
 }
 
 // OptimAsgdOptions are the optional arguments.
@@ -1649,10 +1417,10 @@ type OptimAsgdOptions struct {
 
 // OptimAsgd: Averaged stochastic gradient descent (SIAM J. Control Optim. 30, 838), as
 // torch.optim.ASGD.
-func OptimAsgd(params []*Tensor, options ...OptimAsgdOptions) (*Optimizer, error) {
+func OptimAsgd(params []*Tensor, options ...OptimAsgdOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(58, params, o.Lr, o.Lambd, o.Alpha, o.T0, o.WeightDecay, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(58, []any{params, o.Lr, o.Lambd, o.Alpha, o.T0, o.WeightDecay, o.Maximize}, &out)
+	return
 }
 
 // OptimRpropOptions are the optional arguments.
@@ -1677,10 +1445,10 @@ type OptimRpropOptions struct {
 }
 
 // OptimRprop: Resilient backpropagation (IEEE ICNN 1993), as torch.optim.Rprop.
-func OptimRprop(params []*Tensor, options ...OptimRpropOptions) (*Optimizer, error) {
+func OptimRprop(params []*Tensor, options ...OptimRpropOptions) (out *Optimizer, err error) {
 	o := last(options)
-	r, err := run(59, params, o.Lr, o.Etaminus, o.Etaplus, o.StepSizeMin, o.StepSizeMax, o.Maximize)
-	return hold[Optimizer](r, 0), err
+	err = run(59, []any{params, o.Lr, o.Etaminus, o.Etaplus, o.StepSizeMin, o.StepSizeMax, o.Maximize}, &out)
+	return
 }
 
 // OptimStepLrOptions are the optional arguments.
@@ -1690,10 +1458,10 @@ type OptimStepLrOptions struct {
 }
 
 // OptimStepLr: Multiplies the learning rate by gamma every step_size epochs.
-func OptimStepLr(optimizer *Optimizer, stepSize int, options ...OptimStepLrOptions) (*LrScheduler, error) {
+func OptimStepLr(optimizer *Optimizer, stepSize int, options ...OptimStepLrOptions) (out *LrScheduler, err error) {
 	o := last(options)
-	r, err := run(60, optimizer, stepSize, o.Gamma)
-	return hold[LrScheduler](r, 0), err
+	err = run(60, []any{optimizer, stepSize, o.Gamma}, &out)
+	return
 }
 
 // OptimCosineAnnealingLrOptions are the optional arguments.
@@ -1703,10 +1471,10 @@ type OptimCosineAnnealingLrOptions struct {
 }
 
 // OptimCosineAnnealingLr: Lowers the learning rate along half a cosine (arXiv 1608.03983).
-func OptimCosineAnnealingLr(optimizer *Optimizer, tMax int, options ...OptimCosineAnnealingLrOptions) (*LrScheduler, error) {
+func OptimCosineAnnealingLr(optimizer *Optimizer, tMax int, options ...OptimCosineAnnealingLrOptions) (out *LrScheduler, err error) {
 	o := last(options)
-	r, err := run(61, optimizer, tMax, o.EtaMin)
-	return hold[LrScheduler](r, 0), err
+	err = run(61, []any{optimizer, tMax, o.EtaMin}, &out)
+	return
 }
 
 // TensorBackwardOptions are the optional arguments.
@@ -1728,8 +1496,7 @@ type TensorBackwardOptions struct {
 // have been added.
 func (x *Tensor) Backward(options ...TensorBackwardOptions) error {
 	o := last(options)
-	_, err := run(62, x, o.Gradient, o.RetainGraph, o.CreateGraph, o.Inputs)
-	return err
+	return run(62, []any{x, o.Gradient, o.RetainGraph, o.CreateGraph, o.Inputs})
 }
 
 // AutogradBackwardOptions are the optional arguments.
@@ -1750,8 +1517,7 @@ type AutogradBackwardOptions struct {
 // AutogradBackward: backward from several tensors at once.
 func AutogradBackward(tensors []*Tensor, options ...AutogradBackwardOptions) error {
 	o := last(options)
-	_, err := run(63, tensors, o.GradTensors, o.RetainGraph, o.CreateGraph, o.Inputs)
-	return err
+	return run(63, []any{tensors, o.GradTensors, o.RetainGraph, o.CreateGraph, o.Inputs})
 }
 
 // AutogradGradOptions are the optional arguments.
@@ -1771,22 +1537,21 @@ type AutogradGradOptions struct {
 
 // AutogradGrad: Gradients of outputs with respect to inputs. One gradient per input; .grad is left
 // alone.
-func AutogradGrad(outputs []*Tensor, inputs []*Tensor, options ...AutogradGradOptions) ([]*Tensor, error) {
+func AutogradGrad(outputs []*Tensor, inputs []*Tensor, options ...AutogradGradOptions) (out []*Tensor, err error) {
 	o := last(options)
-	r, err := run(64, outputs, inputs, o.GradOutputs, o.RetainGraph, o.CreateGraph, o.AllowUnused)
-	return as[[]*Tensor](r, 0), err
+	err = run(64, []any{outputs, inputs, o.GradOutputs, o.RetainGraph, o.CreateGraph, o.AllowUnused}, &out)
+	return
 }
 
 // RegisterHook: Has backward call a function with the tensor's gradient.
-func (x *Tensor) RegisterHook(hook TensorHook) (*Hook, error) {
-	r, err := run(65, x, hook)
-	return hold[Hook](r, 0), err
+func (x *Tensor) RegisterHook(hook TensorHook) (out *Hook, err error) {
+	err = run(65, []any{x, hook}, &out)
+	return
 }
 
 // Remove: Takes a hook off; a second time does nothing.
 func (x *Hook) Remove() error {
-	_, err := run(66, x)
-	return err
+	return run(66, []any{x})
 }
 
 // CustomFunctionOptions are the optional arguments.
@@ -1798,10 +1563,10 @@ type CustomFunctionOptions struct {
 
 // CustomFunction: Records an operation of the user's: the outputs get a node that calls backward.
 // The outputs as part of the graph.
-func CustomFunction(name string, inputs []*Tensor, outputs []*Tensor, saved []*Tensor, backward CustomBackward, options ...CustomFunctionOptions) ([]*Tensor, error) {
+func CustomFunction(name string, inputs []*Tensor, outputs []*Tensor, saved []*Tensor, backward CustomBackward, options ...CustomFunctionOptions) (out []*Tensor, err error) {
 	o := last(options)
-	r, err := run(67, name, inputs, outputs, saved, backward, o.Dirty)
-	return as[[]*Tensor](r, 0), err
+	err = run(67, []any{name, inputs, outputs, saved, backward, o.Dirty}, &out)
+	return
 }
 
 // Conv1dOptions are the optional arguments.
@@ -1825,10 +1590,10 @@ type Conv1dOptions struct {
 // Conv1d: 1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
 // out_channels, length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) /
 // stride + 1, rounded down.
-func Conv1d(input *Tensor, weight *Tensor, options ...Conv1dOptions) (*Tensor, error) {
+func Conv1d(input *Tensor, weight *Tensor, options ...Conv1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(68, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
-	return hold[Tensor](r, 0), err
+	err = run(68, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	return
 }
 
 // Conv1dPaddingOptions are the optional arguments.
@@ -1851,10 +1616,10 @@ type Conv1dPaddingOptions struct {
 }
 
 // Conv1dPadding: conv1d with a padding by name. Python calls it by conv1d(..., padding="same").
-func Conv1dPadding(input *Tensor, weight *Tensor, options ...Conv1dPaddingOptions) (*Tensor, error) {
+func Conv1dPadding(input *Tensor, weight *Tensor, options ...Conv1dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(69, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
-	return hold[Tensor](r, 0), err
+	err = run(69, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	return
 }
 
 // ConvTranspose1dOptions are the optional arguments.
@@ -1882,10 +1647,10 @@ type ConvTranspose1dOptions struct {
 // ConvTranspose1d: The transpose of conv1d as a linear map of its input, which the gradient of
 // conv1d is, too (also called deconvolution): [batch, out_channels, length], where length is (size
 // - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
-func ConvTranspose1d(input *Tensor, weight *Tensor, options ...ConvTranspose1dOptions) (*Tensor, error) {
+func ConvTranspose1d(input *Tensor, weight *Tensor, options ...ConvTranspose1dOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(70, input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation)
-	return hold[Tensor](r, 0), err
+	err = run(70, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	return
 }
 
 // Conv2dOptions are the optional arguments.
@@ -1909,10 +1674,10 @@ type Conv2dOptions struct {
 // Conv2d: 2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
 // out_channels, height, width], where height and width are (size + 2 * padding - dilation * (kernel
 // - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
-func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (*Tensor, error) {
+func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(71, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
-	return hold[Tensor](r, 0), err
+	err = run(71, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	return
 }
 
 // Conv2dPaddingOptions are the optional arguments.
@@ -1935,10 +1700,10 @@ type Conv2dPaddingOptions struct {
 }
 
 // Conv2dPadding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
-func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (*Tensor, error) {
+func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(72, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
-	return hold[Tensor](r, 0), err
+	err = run(72, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	return
 }
 
 // ConvTranspose2dOptions are the optional arguments.
@@ -1966,10 +1731,10 @@ type ConvTranspose2dOptions struct {
 // ConvTranspose2d: The transpose of conv2d as a linear map of its input, which the gradient of
 // conv2d is, too (also called deconvolution): [batch, out_channels, height, width], where height
 // and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
-func ConvTranspose2d(input *Tensor, weight *Tensor, options ...ConvTranspose2dOptions) (*Tensor, error) {
+func ConvTranspose2d(input *Tensor, weight *Tensor, options ...ConvTranspose2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(73, input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation)
-	return hold[Tensor](r, 0), err
+	err = run(73, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	return
 }
 
 // Conv3dOptions are the optional arguments.
@@ -1993,10 +1758,10 @@ type Conv3dOptions struct {
 // Conv3d: 3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
 // out_channels, depth, height, width], where depth, height and width are (size + 2 * padding -
 // dilation * (kernel - 1) - 1) / stride + 1, rounded down.
-func Conv3d(input *Tensor, weight *Tensor, options ...Conv3dOptions) (*Tensor, error) {
+func Conv3d(input *Tensor, weight *Tensor, options ...Conv3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(74, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
-	return hold[Tensor](r, 0), err
+	err = run(74, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	return
 }
 
 // Conv3dPaddingOptions are the optional arguments.
@@ -2019,10 +1784,10 @@ type Conv3dPaddingOptions struct {
 }
 
 // Conv3dPadding: conv3d with a padding by name. Python calls it by conv3d(..., padding="same").
-func Conv3dPadding(input *Tensor, weight *Tensor, options ...Conv3dPaddingOptions) (*Tensor, error) {
+func Conv3dPadding(input *Tensor, weight *Tensor, options ...Conv3dPaddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(75, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
-	return hold[Tensor](r, 0), err
+	err = run(75, []any{input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups}, &out)
+	return
 }
 
 // ConvTranspose3dOptions are the optional arguments.
@@ -2051,10 +1816,10 @@ type ConvTranspose3dOptions struct {
 // conv3d is, too (also called deconvolution): [batch, out_channels, depth, height, width], where
 // depth, height and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) +
 // output_padding + 1.
-func ConvTranspose3d(input *Tensor, weight *Tensor, options ...ConvTranspose3dOptions) (*Tensor, error) {
+func ConvTranspose3d(input *Tensor, weight *Tensor, options ...ConvTranspose3dOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(76, input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation)
-	return hold[Tensor](r, 0), err
+	err = run(76, []any{input, weight, o.Bias, o.Stride, o.Padding, o.OutputPadding, o.Groups, o.Dilation}, &out)
+	return
 }
 
 // EmptyOptions are the optional arguments.
@@ -2073,10 +1838,10 @@ type EmptyOptions struct {
 }
 
 // Empty: A tensor with arbitrary contents.
-func Empty(size []int, options ...EmptyOptions) (*Tensor, error) {
+func Empty(size []int, options ...EmptyOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(77, size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(77, []any{size, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	return
 }
 
 // ZerosOptions are the optional arguments.
@@ -2092,10 +1857,10 @@ type ZerosOptions struct {
 }
 
 // Zeros: A tensor filled with 0.
-func Zeros(size []int, options ...ZerosOptions) (*Tensor, error) {
+func Zeros(size []int, options ...ZerosOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(78, size, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(78, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // OnesOptions are the optional arguments.
@@ -2111,10 +1876,10 @@ type OnesOptions struct {
 }
 
 // Ones: A tensor filled with 1.
-func Ones(size []int, options ...OnesOptions) (*Tensor, error) {
+func Ones(size []int, options ...OnesOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(79, size, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(79, []any{size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // FullOptions are the optional arguments.
@@ -2130,10 +1895,10 @@ type FullOptions struct {
 }
 
 // Full: A tensor filled with one number.
-func Full(size []int, fillValue any, options ...FullOptions) (*Tensor, error) {
+func Full(size []int, fillValue any, options ...FullOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(80, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(80, []any{size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // ArangeOptions are the optional arguments.
@@ -2152,10 +1917,10 @@ type ArangeOptions struct {
 }
 
 // Arange: The values start, start + step, ... before end, 1-d.
-func Arange(start any, end any, options ...ArangeOptions) (*Tensor, error) {
+func Arange(start any, end any, options ...ArangeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(81, start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(81, []any{start, end, o.Step, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // LinspaceOptions are the optional arguments.
@@ -2171,10 +1936,10 @@ type LinspaceOptions struct {
 }
 
 // Linspace: Evenly spaced values from start to end, both included, 1-d.
-func Linspace(start any, end any, steps int, options ...LinspaceOptions) (*Tensor, error) {
+func Linspace(start any, end any, steps int, options ...LinspaceOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(82, start, end, steps, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(82, []any{start, end, steps, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // EyeOptions are the optional arguments.
@@ -2193,10 +1958,10 @@ type EyeOptions struct {
 }
 
 // Eye: A matrix with ones on the diagonal and zeros elsewhere.
-func Eye(n int, options ...EyeOptions) (*Tensor, error) {
+func Eye(n int, options ...EyeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(83, n, o.M, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(83, []any{n, o.M, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // ScalarTensorOptions are the optional arguments.
@@ -2212,10 +1977,10 @@ type ScalarTensorOptions struct {
 }
 
 // ScalarTensor: A 0-d tensor with one number.
-func ScalarTensor(s any, options ...ScalarTensorOptions) (*Tensor, error) {
+func ScalarTensor(s any, options ...ScalarTensorOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(84, s, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(84, []any{s, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // EmptyLikeOptions are the optional arguments.
@@ -2234,10 +1999,10 @@ type EmptyLikeOptions struct {
 }
 
 // EmptyLike: A tensor of the input's shape with arbitrary contents.
-func EmptyLike(input *Tensor, options ...EmptyLikeOptions) (*Tensor, error) {
+func EmptyLike(input *Tensor, options ...EmptyLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(85, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(85, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	return
 }
 
 // ZerosLikeOptions are the optional arguments.
@@ -2256,10 +2021,10 @@ type ZerosLikeOptions struct {
 }
 
 // ZerosLike: A tensor of the input's shape filled with 0.
-func ZerosLike(input *Tensor, options ...ZerosLikeOptions) (*Tensor, error) {
+func ZerosLike(input *Tensor, options ...ZerosLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(86, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(86, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	return
 }
 
 // OnesLikeOptions are the optional arguments.
@@ -2278,10 +2043,10 @@ type OnesLikeOptions struct {
 }
 
 // OnesLike: A tensor of the input's shape filled with 1.
-func OnesLike(input *Tensor, options ...OnesLikeOptions) (*Tensor, error) {
+func OnesLike(input *Tensor, options ...OnesLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(87, input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(87, []any{input, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	return
 }
 
 // FullLikeOptions are the optional arguments.
@@ -2300,10 +2065,10 @@ type FullLikeOptions struct {
 }
 
 // FullLike: A tensor of the input's shape filled with one number.
-func FullLike(input *Tensor, fillValue any, options ...FullLikeOptions) (*Tensor, error) {
+func FullLike(input *Tensor, fillValue any, options ...FullLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(88, input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(88, []any{input, fillValue, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	return
 }
 
 // NewEmptyOptions are the optional arguments.
@@ -2319,10 +2084,10 @@ type NewEmptyOptions struct {
 }
 
 // NewEmpty: A tensor with arbitrary contents, of this tensor's dtype and device.
-func (x *Tensor) NewEmpty(size []int, options ...NewEmptyOptions) (*Tensor, error) {
+func (x *Tensor) NewEmpty(size []int, options ...NewEmptyOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(89, x, size, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(89, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // NewZerosOptions are the optional arguments.
@@ -2338,10 +2103,10 @@ type NewZerosOptions struct {
 }
 
 // NewZeros: A tensor filled with 0, of this tensor's dtype and device.
-func (x *Tensor) NewZeros(size []int, options ...NewZerosOptions) (*Tensor, error) {
+func (x *Tensor) NewZeros(size []int, options ...NewZerosOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(90, x, size, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(90, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // NewOnesOptions are the optional arguments.
@@ -2357,10 +2122,10 @@ type NewOnesOptions struct {
 }
 
 // NewOnes: A tensor filled with 1, of this tensor's dtype and device.
-func (x *Tensor) NewOnes(size []int, options ...NewOnesOptions) (*Tensor, error) {
+func (x *Tensor) NewOnes(size []int, options ...NewOnesOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(91, x, size, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(91, []any{x, size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // NewFullOptions are the optional arguments.
@@ -2376,10 +2141,10 @@ type NewFullOptions struct {
 }
 
 // NewFull: A tensor filled with one number, of this tensor's dtype and device.
-func (x *Tensor) NewFull(size []int, fillValue any, options ...NewFullOptions) (*Tensor, error) {
+func (x *Tensor) NewFull(size []int, fillValue any, options ...NewFullOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(92, x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(92, []any{x, size, fillValue, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // FromNumbersOptions are the optional arguments.
@@ -2398,10 +2163,10 @@ type FromNumbersOptions struct {
 }
 
 // FromNumbers: A tensor with the given numbers.
-func FromNumbers(data []float64, options ...FromNumbersOptions) (*Tensor, error) {
+func FromNumbers(data []float64, options ...FromNumbersOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(93, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(93, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // FromBoolsOptions are the optional arguments.
@@ -2414,10 +2179,10 @@ type FromBoolsOptions struct {
 }
 
 // FromBools: A bool tensor with the given truth values.
-func FromBools(data []bool, options ...FromBoolsOptions) (*Tensor, error) {
+func FromBools(data []bool, options ...FromBoolsOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(94, data, o.Size, o.Device)
-	return hold[Tensor](r, 0), err
+	err = run(94, []any{data, o.Size, o.Device}, &out)
+	return
 }
 
 // FromIntsOptions are the optional arguments.
@@ -2436,24 +2201,24 @@ type FromIntsOptions struct {
 }
 
 // FromInts: Tensor of the given integers. torch.tensor of other languages.
-func FromInts(data []int, options ...FromIntsOptions) (*Tensor, error) {
+func FromInts(data []int, options ...FromIntsOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(95, data, o.Size, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(95, []any{data, o.Size, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // ToInts: A tensor's elements as integers. For many, dt_tensor_read is faster. All elements, row-
 // major, rounded towards zero.
-func ToInts(input *Tensor) ([]int, error) {
-	r, err := run(96, input)
-	return as[[]int](r, 0), err
+func ToInts(input *Tensor) (out []int, err error) {
+	err = run(96, []any{input}, &out)
+	return
 }
 
 // ToNumbers: A tensor's elements as real numbers. For many, dt_tensor_read is faster. All elements,
 // row-major.
-func ToNumbers(input *Tensor) ([]float64, error) {
-	r, err := run(97, input)
-	return as[[]float64](r, 0), err
+func ToNumbers(input *Tensor) (out []float64, err error) {
+	err = run(97, []any{input}, &out)
+	return
 }
 
 // CloneOptions are the optional arguments.
@@ -2463,10 +2228,10 @@ type CloneOptions struct {
 }
 
 // Clone: A differentiable copy.
-func (x *Tensor) Clone(options ...CloneOptions) (*Tensor, error) {
+func (x *Tensor) Clone(options ...CloneOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(98, x, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(98, []any{x, o.MemoryFormat}, &out)
+	return
 }
 
 // ToOptions are the optional arguments.
@@ -2488,10 +2253,10 @@ type ToOptions struct {
 }
 
 // To: The tensor with another dtype or device; itself if nothing changes and copy is false.
-func (x *Tensor) To(options ...ToOptions) (*Tensor, error) {
+func (x *Tensor) To(options ...ToOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(99, x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(99, []any{x, o.Device, o.Dtype, o.NonBlocking, o.Copy, o.MemoryFormat}, &out)
+	return
 }
 
 // CpuOptions are the optional arguments.
@@ -2501,10 +2266,10 @@ type CpuOptions struct {
 }
 
 // Cpu: The tensor on the CPU; itself if it is there.
-func (x *Tensor) Cpu(options ...CpuOptions) (*Tensor, error) {
+func (x *Tensor) Cpu(options ...CpuOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(100, x, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(100, []any{x, o.MemoryFormat}, &out)
+	return
 }
 
 // CudaOptions are the optional arguments.
@@ -2520,10 +2285,10 @@ type CudaOptions struct {
 }
 
 // Cuda: The tensor on a CUDA device; itself if it is there.
-func (x *Tensor) Cuda(options ...CudaOptions) (*Tensor, error) {
+func (x *Tensor) Cuda(options ...CudaOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(101, x, o.Device, o.NonBlocking, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(101, []any{x, o.Device, o.NonBlocking, o.MemoryFormat}, &out)
+	return
 }
 
 // ContiguousOptions are the optional arguments.
@@ -2533,10 +2298,10 @@ type ContiguousOptions struct {
 }
 
 // Contiguous: The tensor if it lies densely in memory in that order, else a copy that does.
-func (x *Tensor) Contiguous(options ...ContiguousOptions) (*Tensor, error) {
+func (x *Tensor) Contiguous(options ...ContiguousOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(102, x, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(102, []any{x, o.MemoryFormat}, &out)
+	return
 }
 
 // Copy_Options are the optional arguments.
@@ -2548,32 +2313,29 @@ type Copy_Options struct {
 // Copy_: Copies src into the tensor.
 func (x *Tensor) Copy_(src *Tensor, options ...Copy_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(103, x, src, o.NonBlocking)
-	return x, err
+	return x, run(103, []any{x, src, o.NonBlocking})
 }
 
 // Fill_: Fills the tensor with one number.
 func (x *Tensor) Fill_(value any) (*Tensor, error) {
-	_, err := run(104, x, value)
-	return x, err
+	return x, run(104, []any{x, value})
 }
 
 // Zero_: Fills the tensor with 0.
 func (x *Tensor) Zero_() (*Tensor, error) {
-	_, err := run(105, x)
-	return x, err
+	return x, run(105, []any{x})
 }
 
 // DatasetNew: A dataset whose item i is row i of each tensor.
-func DatasetNew(tensors []*Tensor) (*Dataset, error) {
-	r, err := run(106, tensors)
-	return hold[Dataset](r, 0), err
+func DatasetNew(tensors []*Tensor) (out *Dataset, err error) {
+	err = run(106, []any{tensors}, &out)
+	return
 }
 
 // Len: How many items there are.
-func (x *Dataset) Len() (int, error) {
-	r, err := run(107, x)
-	return as[int](r, 0), err
+func (x *Dataset) Len() (out int, err error) {
+	err = run(107, []any{x}, &out)
+	return
 }
 
 // DataLoaderNewOptions are the optional arguments.
@@ -2598,35 +2360,34 @@ type DataLoaderNewOptions struct {
 }
 
 // DataLoaderNew: A loader of batches, as torch.utils.data.DataLoader over a TensorDataset.
-func DataLoaderNew(dataset *Dataset, options ...DataLoaderNewOptions) (*DataLoader, error) {
+func DataLoaderNew(dataset *Dataset, options ...DataLoaderNewOptions) (out *DataLoader, err error) {
 	o := last(options)
-	r, err := run(108, dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator)
-	return hold[DataLoader](r, 0), err
+	err = run(108, []any{dataset, o.BatchSize, o.Shuffle, o.DropLast, o.NumWorkers, o.PrefetchFactor, o.Generator}, &out)
+	return
 }
 
 // Len: How many batches an epoch has.
-func (x *DataLoader) Len() (int, error) {
-	r, err := run(109, x)
-	return as[int](r, 0), err
+func (x *DataLoader) Len() (out int, err error) {
+	err = run(109, []any{x}, &out)
+	return
 }
 
 // Start: Begins a new epoch, in a new order if the loader shuffles.
 func (x *DataLoader) Start() error {
-	_, err := run(110, x)
-	return err
+	return run(110, []any{x})
 }
 
 // Next: The next batch. Begins an epoch if none has begun. One tensor per field of the dataset; an
 // empty list after the last batch.
-func (x *DataLoader) Next() ([]*Tensor, error) {
-	r, err := run(111, x)
-	return as[[]*Tensor](r, 0), err
+func (x *DataLoader) Next() (out []*Tensor, err error) {
+	err = run(111, []any{x}, &out)
+	return
 }
 
 // ReadIdx: Reads a file in the IDX format of MNIST: uint8, int8, int16, int32, float32 or float64.
-func ReadIdx(path string) (*Tensor, error) {
-	r, err := run(112, path)
-	return hold[Tensor](r, 0), err
+func ReadIdx(path string) (out *Tensor, err error) {
+	err = run(112, []any{path}, &out)
+	return
 }
 
 // SaveSafetensorsOptions are the optional arguments.
@@ -2639,15 +2400,14 @@ type SaveSafetensorsOptions struct {
 // SaveSafetensors: Writes tensors in the safetensors format.
 func SaveSafetensors(path string, names []string, tensors []*Tensor, options ...SaveSafetensorsOptions) error {
 	o := last(options)
-	_, err := run(113, path, names, tensors, o.Progress)
-	return err
+	return run(113, []any{path, names, tensors, o.Progress})
 }
 
 // LoadSafetensorsBytes: Reads all tensors from memory in the safetensors format: weights that are
 // part of a program, or came over a network.
-func LoadSafetensorsBytes(data []byte) ([]string, []*Tensor, error) {
-	r, err := run(114, data)
-	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
+func LoadSafetensorsBytes(data []byte) (names []string, tensors []*Tensor, err error) {
+	err = run(114, []any{data}, &names, &tensors)
+	return
 }
 
 // LoadSafetensorsOptions are the optional arguments.
@@ -2662,73 +2422,72 @@ type LoadSafetensorsOptions struct {
 
 // LoadSafetensors: Reads tensors of a safetensors file, in the order of the file or of the names in
 // `only`.
-func LoadSafetensors(path string, options ...LoadSafetensorsOptions) ([]string, []*Tensor, error) {
+func LoadSafetensors(path string, options ...LoadSafetensorsOptions) (names []string, tensors []*Tensor, err error) {
 	o := last(options)
-	r, err := run(115, path, o.Only, o.Progress)
-	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
+	err = run(115, []any{path, o.Only, o.Progress}, &names, &tensors)
+	return
 }
 
 // SafetensorsNames: The names of the tensors in a safetensors file.
-func SafetensorsNames(path string) ([]string, error) {
-	r, err := run(116, path)
-	return as[[]string](r, 0), err
+func SafetensorsNames(path string) (out []string, err error) {
+	err = run(116, []any{path}, &out)
+	return
 }
 
 // CudaDeviceCount: How many CUDA devices there are.
-func CudaDeviceCount() (int, error) {
-	r, err := run(117)
-	return as[int](r, 0), err
+func CudaDeviceCount() (out int, err error) {
+	err = run(117, []any{}, &out)
+	return
 }
 
 // CudaReason: Why CUDA is not available, in the words of what failed. Empty if CUDA is available.
-func CudaReason() (string, error) {
-	r, err := run(118)
-	return as[string](r, 0), err
+func CudaReason() (out string, err error) {
+	err = run(118, []any{}, &out)
+	return
 }
 
 // CudaCurrentDevice: Which CUDA device is meant where none is numbered, in this context.
-func CudaCurrentDevice() (int, error) {
-	r, err := run(119)
-	return as[int](r, 0), err
+func CudaCurrentDevice() (out int, err error) {
+	err = run(119, []any{}, &out)
+	return
 }
 
 // CudaSetDevice: Sets the CUDA device that is meant where none is numbered, in this context.
 func CudaSetDevice(index int) error {
-	_, err := run(120, index)
-	return err
+	return run(120, []any{index})
 }
 
 // DeviceFromText: The device that a text names. The device; one without a number has the index -1,
 // which stands for CUDA's current one.
-func DeviceFromText(text string) (Device, error) {
-	r, err := run(121, text)
-	return as[Device](r, 0), err
+func DeviceFromText(text string) (out Device, err error) {
+	err = run(121, []any{text}, &out)
+	return
 }
 
 // DeviceName: The maker's name of a device: "NVIDIA H200".
-func DeviceName(device Device) (string, error) {
-	r, err := run(122, device)
-	return as[string](r, 0), err
+func DeviceName(device Device) (out string, err error) {
+	err = run(122, []any{device}, &out)
+	return
 }
 
 // DeviceCapability: The compute capability of a CUDA device.
-func DeviceCapability(device Device) (int, int, error) {
-	r, err := run(123, device)
-	return as[int](r, 0), as[int](r, 1), err
+func DeviceCapability(device Device) (major int, minor int, err error) {
+	err = run(123, []any{device}, &major, &minor)
+	return
 }
 
 // GetDeviceProperties: What a CUDA device is. Its maker's name, its compute capability, how many
 // multiprocessors it has, and the bytes of its memory.
-func GetDeviceProperties(device Device) (string, int, int, int, int, error) {
-	r, err := run(124, device)
-	return as[string](r, 0), as[int](r, 1), as[int](r, 2), as[int](r, 3), as[int](r, 4), err
+func GetDeviceProperties(device Device) (name string, major int, minor int, multiProcessorCount int, totalMemory int, err error) {
+	err = run(124, []any{device}, &name, &major, &minor, &multiProcessorCount, &totalMemory)
+	return
 }
 
 // DeviceMemory: The memory of a CUDA device. Bytes that are free and that there are, as the driver
 // sees them, and the most that tensors used and that the allocator held since the last reset.
-func DeviceMemory(device Device) (int, int, int, int, error) {
-	r, err := run(125, device)
-	return as[int](r, 0), as[int](r, 1), as[int](r, 2), as[int](r, 3), err
+func DeviceMemory(device Device) (free int, total int, peakAllocated int, peakReserved int, err error) {
+	err = run(125, []any{device}, &free, &total, &peakAllocated, &peakReserved)
+	return
 }
 
 // ResetPeakMemoryStatsOptions are the optional arguments.
@@ -2741,33 +2500,31 @@ type ResetPeakMemoryStatsOptions struct {
 // and device_memory.
 func ResetPeakMemoryStats(options ...ResetPeakMemoryStatsOptions) error {
 	o := last(options)
-	_, err := run(126, o.Device)
-	return err
+	return run(126, []any{o.Device})
 }
 
 // SetTf32: Whether CUDA may round float32 factors to TF32's 10 bits of mantissa, for the whole
 // process.
 func SetTf32(matmul bool, convolution bool) error {
-	_, err := run(127, matmul, convolution)
-	return err
+	return run(127, []any{matmul, convolution})
 }
 
 // GetTf32: What set_tf32 set.
-func GetTf32() (bool, bool, error) {
-	r, err := run(128)
-	return as[bool](r, 0), as[bool](r, 1), err
+func GetTf32() (matmul bool, convolution bool, err error) {
+	err = run(128, []any{}, &matmul, &convolution)
+	return
 }
 
 // PinMemory: A copy in page-locked memory, from and to which GPUs copy without a detour.
-func (x *Tensor) PinMemory() (*Tensor, error) {
-	r, err := run(129, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) PinMemory() (out *Tensor, err error) {
+	err = run(129, []any{x}, &out)
+	return
 }
 
 // IsPinned: Whether the tensor lies in memory that pin_memory allocated.
-func (x *Tensor) IsPinned() (bool, error) {
-	r, err := run(130, x)
-	return as[bool](r, 0), err
+func (x *Tensor) IsPinned() (out bool, err error) {
+	err = run(130, []any{x}, &out)
+	return
 }
 
 // StreamNewOptions are the optional arguments.
@@ -2780,16 +2537,16 @@ type StreamNewOptions struct {
 }
 
 // StreamNew: A new stream. Work goes to it after set_stream.
-func StreamNew(options ...StreamNewOptions) (*Stream, error) {
+func StreamNew(options ...StreamNewOptions) (out *Stream, err error) {
 	o := last(options)
-	r, err := run(131, o.Device, o.Priority)
-	return hold[Stream](r, 0), err
+	err = run(131, []any{o.Device, o.Priority}, &out)
+	return
 }
 
 // StreamExternal: A stream that another library made, to order work with it.
-func StreamExternal(device Device, native int) (*Stream, error) {
-	r, err := run(132, device, native)
-	return hold[Stream](r, 0), err
+func StreamExternal(device Device, native int) (out *Stream, err error) {
+	err = run(132, []any{device, native}, &out)
+	return
 }
 
 // CurrentStreamOptions are the optional arguments.
@@ -2799,10 +2556,10 @@ type CurrentStreamOptions struct {
 }
 
 // CurrentStream: The stream that this context's work on a device goes to.
-func CurrentStream(options ...CurrentStreamOptions) (*Stream, error) {
+func CurrentStream(options ...CurrentStreamOptions) (out *Stream, err error) {
 	o := last(options)
-	r, err := run(133, o.Device)
-	return hold[Stream](r, 0), err
+	err = run(133, []any{o.Device}, &out)
+	return
 }
 
 // DefaultStreamOptions are the optional arguments.
@@ -2812,48 +2569,45 @@ type DefaultStreamOptions struct {
 }
 
 // DefaultStream: The device's main stream, which work goes to until set_stream says otherwise.
-func DefaultStream(options ...DefaultStreamOptions) (*Stream, error) {
+func DefaultStream(options ...DefaultStreamOptions) (out *Stream, err error) {
 	o := last(options)
-	r, err := run(134, o.Device)
-	return hold[Stream](r, 0), err
+	err = run(134, []any{o.Device}, &out)
+	return
 }
 
 // Device: The device that the stream belongs to.
-func (x *Stream) Device() (Device, error) {
-	r, err := run(135, x)
-	return as[Device](r, 0), err
+func (x *Stream) Device() (out Device, err error) {
+	err = run(135, []any{x}, &out)
+	return
 }
 
 // Native: The device's own name for the stream: the address of a `cudaStream_t`. 0 for a main
 // stream and on the CPU.
-func (x *Stream) Native() (int, error) {
-	r, err := run(136, x)
-	return as[int](r, 0), err
+func (x *Stream) Native() (out int, err error) {
+	err = run(136, []any{x}, &out)
+	return
 }
 
 // SetStream: Sends what this context does on a device to a stream from now on.
 func SetStream(device Device, stream *Stream) error {
-	_, err := run(137, device, stream)
-	return err
+	return run(137, []any{device, stream})
 }
 
 // Synchronize: Waits until everything in the stream is done.
 func (x *Stream) Synchronize() error {
-	_, err := run(138, x)
-	return err
+	return run(138, []any{x})
 }
 
 // Query: Whether everything in the stream is done.
-func (x *Stream) Query() (bool, error) {
-	r, err := run(139, x)
-	return as[bool](r, 0), err
+func (x *Stream) Query() (out bool, err error) {
+	err = run(139, []any{x}, &out)
+	return
 }
 
 // RecordStream: Says that a stream uses the tensor's memory, so that it is not given away before
 // the stream is done with it.
 func (x *Tensor) RecordStream(stream *Stream) error {
-	_, err := run(140, x, stream)
-	return err
+	return run(140, []any{x, stream})
 }
 
 // EventNewOptions are the optional arguments.
@@ -2866,16 +2620,16 @@ type EventNewOptions struct {
 }
 
 // EventNew: A new event.
-func EventNew(options ...EventNewOptions) (*Event, error) {
+func EventNew(options ...EventNewOptions) (out *Event, err error) {
 	o := last(options)
-	r, err := run(141, o.Device, o.Timing)
-	return hold[Event](r, 0), err
+	err = run(141, []any{o.Device, o.Timing}, &out)
+	return
 }
 
 // Device: The device that the event belongs to.
-func (x *Event) Device() (Device, error) {
-	r, err := run(142, x)
-	return as[Device](r, 0), err
+func (x *Event) Device() (out Device, err error) {
+	err = run(142, []any{x}, &out)
+	return
 }
 
 // EventRecordOptions are the optional arguments.
@@ -2887,8 +2641,7 @@ type EventRecordOptions struct {
 // Record: Puts the mark at the end of a stream.
 func (x *Event) Record(options ...EventRecordOptions) error {
 	o := last(options)
-	_, err := run(143, x, o.Stream)
-	return err
+	return run(143, []any{x, o.Stream})
 }
 
 // EventWaitOptions are the optional arguments.
@@ -2900,26 +2653,24 @@ type EventWaitOptions struct {
 // Wait: The device's current stream goes on when the mark has been reached.
 func (x *Event) Wait(options ...EventWaitOptions) error {
 	o := last(options)
-	_, err := run(144, x, o.Device)
-	return err
+	return run(144, []any{x, o.Device})
 }
 
 // Synchronize: Waits until the mark has been reached.
 func (x *Event) Synchronize() error {
-	_, err := run(145, x)
-	return err
+	return run(145, []any{x})
 }
 
 // Query: Whether the mark has been reached.
-func (x *Event) Query() (bool, error) {
-	r, err := run(146, x)
-	return as[bool](r, 0), err
+func (x *Event) Query() (out bool, err error) {
+	err = run(146, []any{x}, &out)
+	return
 }
 
 // ElapsedTime: The time between two marks that have been reached. Milliseconds.
-func (x *Event) ElapsedTime(end *Event) (float64, error) {
-	r, err := run(147, x, end)
-	return as[float64](r, 0), err
+func (x *Event) ElapsedTime(end *Event) (out float64, err error) {
+	err = run(147, []any{x, end}, &out)
+	return
 }
 
 // GraphNewOptions are the optional arguments.
@@ -2929,50 +2680,46 @@ type GraphNewOptions struct {
 }
 
 // GraphNew: An empty graph for a CUDA device.
-func GraphNew(options ...GraphNewOptions) (*Graph, error) {
+func GraphNew(options ...GraphNewOptions) (out *Graph, err error) {
 	o := last(options)
-	r, err := run(148, o.Device)
-	return hold[Graph](r, 0), err
+	err = run(148, []any{o.Device}, &out)
+	return
 }
 
 // Begin: From here to graph_end, what this thread does on the device is recorded, not run. Reading
 // a tensor's values meanwhile is an error. Whatever makes state, such as an optimizer's first step,
 // must have run before.
 func (x *Graph) Begin() error {
-	_, err := run(149, x)
-	return err
+	return run(149, []any{x})
 }
 
 // End: Ends the recording. Tensors made meanwhile get their values with each replay.
 func (x *Graph) End() error {
-	_, err := run(150, x)
-	return err
+	return run(150, []any{x})
 }
 
 // Abandon: Ends the recording and throws it away; without one, does nothing.
 func (x *Graph) Abandon() error {
-	_, err := run(151, x)
-	return err
+	return run(151, []any{x})
 }
 
 // Replay: Runs the recorded work on the current stream, on what its tensors hold now. Random
 // numbers go on where the generator is.
 func (x *Graph) Replay() error {
-	_, err := run(152, x)
-	return err
+	return run(152, []any{x})
 }
 
 // IsCapturing: Whether this thread is capturing a graph.
-func IsCapturing() (bool, error) {
-	r, err := run(153)
-	return as[bool](r, 0), err
+func IsCapturing() (out bool, err error) {
+	err = run(153, []any{}, &out)
+	return
 }
 
 // Index: Advanced indexing, as in input[indices]: index tensors broadcast, masks stand for their
 // nonzero positions.
-func (x *Tensor) Index(indices []*Tensor) (*Tensor, error) {
-	r, err := run(154, x, indices)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Index(indices []*Tensor) (out *Tensor, err error) {
+	err = run(154, []any{x, indices}, &out)
+	return
 }
 
 // IndexPutOptions are the optional arguments.
@@ -2982,10 +2729,10 @@ type IndexPutOptions struct {
 }
 
 // IndexPut: A copy of the input with input[indices] = values.
-func (x *Tensor) IndexPut(indices []*Tensor, values *Tensor, options ...IndexPutOptions) (*Tensor, error) {
+func (x *Tensor) IndexPut(indices []*Tensor, values *Tensor, options ...IndexPutOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(155, x, indices, values, o.Accumulate)
-	return hold[Tensor](r, 0), err
+	err = run(155, []any{x, indices, values, o.Accumulate}, &out)
+	return
 }
 
 // IndexPut_Options are the optional arguments.
@@ -2997,14 +2744,13 @@ type IndexPut_Options struct {
 // IndexPut_: Writes values at indices, in place.
 func (x *Tensor) IndexPut_(indices []*Tensor, values *Tensor, options ...IndexPut_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(156, x, indices, values, o.Accumulate)
-	return x, err
+	return x, run(156, []any{x, indices, values, o.Accumulate})
 }
 
 // IndexSelect: The slices along a dimension that the index names.
-func (x *Tensor) IndexSelect(dim int, index *Tensor) (*Tensor, error) {
-	r, err := run(157, x, dim, index)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) IndexSelect(dim int, index *Tensor) (out *Tensor, err error) {
+	err = run(157, []any{x, dim, index}, &out)
+	return
 }
 
 // IndexAddOptions are the optional arguments.
@@ -3014,10 +2760,10 @@ type IndexAddOptions struct {
 }
 
 // IndexAdd: A copy of the input with alpha * source added to the slices that the index names.
-func (x *Tensor) IndexAdd(dim int, index *Tensor, source *Tensor, options ...IndexAddOptions) (*Tensor, error) {
+func (x *Tensor) IndexAdd(dim int, index *Tensor, source *Tensor, options ...IndexAddOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(158, x, dim, index, source, o.Alpha)
-	return hold[Tensor](r, 0), err
+	err = run(158, []any{x, dim, index, source, o.Alpha}, &out)
+	return
 }
 
 // IndexAdd_Options are the optional arguments.
@@ -3029,8 +2775,7 @@ type IndexAdd_Options struct {
 // IndexAdd_: In-place version of `index_add`.
 func (x *Tensor) IndexAdd_(dim int, index *Tensor, source *Tensor, options ...IndexAdd_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(159, x, dim, index, source, o.Alpha)
-	return x, err
+	return x, run(159, []any{x, dim, index, source, o.Alpha})
 }
 
 // GatherOptions are the optional arguments.
@@ -3040,47 +2785,45 @@ type GatherOptions struct {
 }
 
 // Gather: result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
-func (x *Tensor) Gather(dim int, index *Tensor, options ...GatherOptions) (*Tensor, error) {
+func (x *Tensor) Gather(dim int, index *Tensor, options ...GatherOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(160, x, dim, index, o.SparseGrad)
-	return hold[Tensor](r, 0), err
+	err = run(160, []any{x, dim, index, o.SparseGrad}, &out)
+	return
 }
 
 // Scatter: A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
 // on.
-func (x *Tensor) Scatter(dim int, index *Tensor, src any) (*Tensor, error) {
-	r, err := run(161, x, dim, index, src)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Scatter(dim int, index *Tensor, src any) (out *Tensor, err error) {
+	err = run(161, []any{x, dim, index, src}, &out)
+	return
 }
 
 // Scatter_: In-place version of `scatter`.
 func (x *Tensor) Scatter_(dim int, index *Tensor, src any) (*Tensor, error) {
-	_, err := run(162, x, dim, index, src)
-	return x, err
+	return x, run(162, []any{x, dim, index, src})
 }
 
 // ScatterAdd: scatter that adds; repeated indices add up.
-func (x *Tensor) ScatterAdd(dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	r, err := run(163, x, dim, index, src)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) ScatterAdd(dim int, index *Tensor, src *Tensor) (out *Tensor, err error) {
+	err = run(163, []any{x, dim, index, src}, &out)
+	return
 }
 
 // ScatterAdd_: In-place version of `scatter_add`.
 func (x *Tensor) ScatterAdd_(dim int, index *Tensor, src *Tensor) (*Tensor, error) {
-	_, err := run(164, x, dim, index, src)
-	return x, err
+	return x, run(164, []any{x, dim, index, src})
 }
 
 // MaskedSelect: The elements where the mask holds, 1-d.
-func (x *Tensor) MaskedSelect(mask *Tensor) (*Tensor, error) {
-	r, err := run(165, x, mask)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) MaskedSelect(mask *Tensor) (out *Tensor, err error) {
+	err = run(165, []any{x, mask}, &out)
+	return
 }
 
 // Nonzero: The positions of nonzero elements: int64 [count, dimensions].
-func (x *Tensor) Nonzero() (*Tensor, error) {
-	r, err := run(166, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Nonzero() (out *Tensor, err error) {
+	err = run(166, []any{x}, &out)
+	return
 }
 
 // OneHotOptions are the optional arguments.
@@ -3090,10 +2833,10 @@ type OneHotOptions struct {
 }
 
 // OneHot: int64 tensor with a new last dimension that is 1 at the class and 0 elsewhere.
-func OneHot(input *Tensor, options ...OneHotOptions) (*Tensor, error) {
+func OneHot(input *Tensor, options ...OneHotOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(167, input, o.NumClasses)
-	return hold[Tensor](r, 0), err
+	err = run(167, []any{input, o.NumClasses}, &out)
+	return
 }
 
 // TrilOptions are the optional arguments.
@@ -3103,10 +2846,10 @@ type TrilOptions struct {
 }
 
 // Tril: The lower triangle of matrices; other elements become 0.
-func (x *Tensor) Tril(options ...TrilOptions) (*Tensor, error) {
+func (x *Tensor) Tril(options ...TrilOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(168, x, o.Diagonal)
-	return hold[Tensor](r, 0), err
+	err = run(168, []any{x, o.Diagonal}, &out)
+	return
 }
 
 // Tril_Options are the optional arguments.
@@ -3118,8 +2861,7 @@ type Tril_Options struct {
 // Tril_: In-place version of `tril`.
 func (x *Tensor) Tril_(options ...Tril_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(169, x, o.Diagonal)
-	return x, err
+	return x, run(169, []any{x, o.Diagonal})
 }
 
 // TriuOptions are the optional arguments.
@@ -3129,10 +2871,10 @@ type TriuOptions struct {
 }
 
 // Triu: The upper triangle of matrices; other elements become 0.
-func (x *Tensor) Triu(options ...TriuOptions) (*Tensor, error) {
+func (x *Tensor) Triu(options ...TriuOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(170, x, o.Diagonal)
-	return hold[Tensor](r, 0), err
+	err = run(170, []any{x, o.Diagonal}, &out)
+	return
 }
 
 // Triu_Options are the optional arguments.
@@ -3144,8 +2886,7 @@ type Triu_Options struct {
 // Triu_: In-place version of `triu`.
 func (x *Tensor) Triu_(options ...Triu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(171, x, o.Diagonal)
-	return x, err
+	return x, run(171, []any{x, o.Diagonal})
 }
 
 // AtOptions are the optional arguments.
@@ -3155,10 +2896,10 @@ type AtOptions struct {
 }
 
 // At: input[index] of Python. A view, unless there are tensors.
-func At(input *Tensor, index string, options ...AtOptions) (*Tensor, error) {
+func At(input *Tensor, index string, options ...AtOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(172, input, index, o.Tensors)
-	return hold[Tensor](r, 0), err
+	err = run(172, []any{input, index, o.Tensors}, &out)
+	return
 }
 
 // SetAtOptions are the optional arguments.
@@ -3170,38 +2911,37 @@ type SetAtOptions struct {
 // SetAt: input[index] = value of Python.
 func SetAt(input *Tensor, index string, value any, options ...SetAtOptions) (*Tensor, error) {
 	o := last(options)
-	_, err := run(173, input, index, value, o.Tensors)
-	return input, err
+	return input, run(173, []any{input, index, value, o.Tensors})
 }
 
 // Matmul: Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
-func (x *Tensor) Matmul(other *Tensor) (*Tensor, error) {
-	r, err := run(174, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Matmul(other *Tensor) (out *Tensor, err error) {
+	err = run(174, []any{x, other}, &out)
+	return
 }
 
 // Mm: Product of two matrices: [n, k] and [k, m] make [n, m].
-func (x *Tensor) Mm(mat2 *Tensor) (*Tensor, error) {
-	r, err := run(175, x, mat2)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Mm(mat2 *Tensor) (out *Tensor, err error) {
+	err = run(175, []any{x, mat2}, &out)
+	return
 }
 
 // Bmm: Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
-func (x *Tensor) Bmm(mat2 *Tensor) (*Tensor, error) {
-	r, err := run(176, x, mat2)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Bmm(mat2 *Tensor) (out *Tensor, err error) {
+	err = run(176, []any{x, mat2}, &out)
+	return
 }
 
 // Mv: Product of a matrix [n, k] and a vector [k]: [n].
-func (x *Tensor) Mv(vec *Tensor) (*Tensor, error) {
-	r, err := run(177, x, vec)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Mv(vec *Tensor) (out *Tensor, err error) {
+	err = run(177, []any{x, vec}, &out)
+	return
 }
 
 // Dot: Inner product of two vectors, 0-d.
-func (x *Tensor) Dot(tensor *Tensor) (*Tensor, error) {
-	r, err := run(178, x, tensor)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Dot(tensor *Tensor) (out *Tensor, err error) {
+	err = run(178, []any{x, tensor}, &out)
+	return
 }
 
 // AddmmOptions are the optional arguments.
@@ -3214,10 +2954,10 @@ type AddmmOptions struct {
 }
 
 // Addmm: beta * input + alpha * (mat1 @ mat2).
-func (x *Tensor) Addmm(mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (*Tensor, error) {
+func (x *Tensor) Addmm(mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(179, x, mat1, mat2, o.Beta, o.Alpha)
-	return hold[Tensor](r, 0), err
+	err = run(179, []any{x, mat1, mat2, o.Beta, o.Alpha}, &out)
+	return
 }
 
 // Addmm_Options are the optional arguments.
@@ -3232,8 +2972,7 @@ type Addmm_Options struct {
 // Addmm_: In-place version of `addmm`.
 func (x *Tensor) Addmm_(mat1 *Tensor, mat2 *Tensor, options ...Addmm_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(180, x, mat1, mat2, o.Beta, o.Alpha)
-	return x, err
+	return x, run(180, []any{x, mat1, mat2, o.Beta, o.Alpha})
 }
 
 // MseLossOptions are the optional arguments.
@@ -3246,10 +2985,10 @@ type MseLossOptions struct {
 }
 
 // MseLoss: (input - target) squared.
-func MseLoss(input *Tensor, target *Tensor, options ...MseLossOptions) (*Tensor, error) {
+func MseLoss(input *Tensor, target *Tensor, options ...MseLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(181, input, target, o.Reduction, o.Weight)
-	return hold[Tensor](r, 0), err
+	err = run(181, []any{input, target, o.Reduction, o.Weight}, &out)
+	return
 }
 
 // L1LossOptions are the optional arguments.
@@ -3262,10 +3001,10 @@ type L1LossOptions struct {
 }
 
 // L1Loss: |input - target|.
-func L1Loss(input *Tensor, target *Tensor, options ...L1LossOptions) (*Tensor, error) {
+func L1Loss(input *Tensor, target *Tensor, options ...L1LossOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(182, input, target, o.Reduction, o.Weight)
-	return hold[Tensor](r, 0), err
+	err = run(182, []any{input, target, o.Reduction, o.Weight}, &out)
+	return
 }
 
 // NllLossOptions are the optional arguments.
@@ -3281,10 +3020,10 @@ type NllLossOptions struct {
 }
 
 // NllLoss: Negative log-likelihood: -weight[target] * input[target].
-func NllLoss(input *Tensor, target *Tensor, options ...NllLossOptions) (*Tensor, error) {
+func NllLoss(input *Tensor, target *Tensor, options ...NllLossOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(183, input, target, o.Weight, o.IgnoreIndex, o.Reduction)
-	return hold[Tensor](r, 0), err
+	err = run(183, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction}, &out)
+	return
 }
 
 // CrossEntropyOptions are the optional arguments.
@@ -3303,10 +3042,10 @@ type CrossEntropyOptions struct {
 }
 
 // CrossEntropy: Negative log-likelihood of log_softmax(input) over dimension 1.
-func CrossEntropy(input *Tensor, target *Tensor, options ...CrossEntropyOptions) (*Tensor, error) {
+func CrossEntropy(input *Tensor, target *Tensor, options ...CrossEntropyOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(184, input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
-	return hold[Tensor](r, 0), err
+	err = run(184, []any{input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing}, &out)
+	return
 }
 
 // BinaryCrossEntropyOptions are the optional arguments.
@@ -3320,10 +3059,10 @@ type BinaryCrossEntropyOptions struct {
 
 // BinaryCrossEntropy: -(target * log(input) + (1 - target) * log(1 - input)); logarithms are
 // bounded by -100.
-func BinaryCrossEntropy(input *Tensor, target *Tensor, options ...BinaryCrossEntropyOptions) (*Tensor, error) {
+func BinaryCrossEntropy(input *Tensor, target *Tensor, options ...BinaryCrossEntropyOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(185, input, target, o.Weight, o.Reduction)
-	return hold[Tensor](r, 0), err
+	err = run(185, []any{input, target, o.Weight, o.Reduction}, &out)
+	return
 }
 
 // BinaryCrossEntropyWithLogitsOptions are the optional arguments.
@@ -3339,10 +3078,10 @@ type BinaryCrossEntropyWithLogitsOptions struct {
 }
 
 // BinaryCrossEntropyWithLogits: binary_cross_entropy of sigmoid(input), without overflow.
-func BinaryCrossEntropyWithLogits(input *Tensor, target *Tensor, options ...BinaryCrossEntropyWithLogitsOptions) (*Tensor, error) {
+func BinaryCrossEntropyWithLogits(input *Tensor, target *Tensor, options ...BinaryCrossEntropyWithLogitsOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(186, input, target, o.Weight, o.Reduction, o.PosWeight)
-	return hold[Tensor](r, 0), err
+	err = run(186, []any{input, target, o.Weight, o.Reduction, o.PosWeight}, &out)
+	return
 }
 
 // ModuleForwardOptions are the optional arguments.
@@ -3352,16 +3091,16 @@ type ModuleForwardOptions struct {
 }
 
 // Forward: Applies the module.
-func (x *Module) Forward(input *Tensor, options ...ModuleForwardOptions) (*Tensor, error) {
+func (x *Module) Forward(input *Tensor, options ...ModuleForwardOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(187, x, input, o.Target)
-	return hold[Tensor](r, 0), err
+	err = run(187, []any{x, input, o.Target}, &out)
+	return
 }
 
 // Kind: The module's class: Linear.
-func (x *Module) Kind() (string, error) {
-	r, err := run(188, x)
-	return as[string](r, 0), err
+func (x *Module) Kind() (out string, err error) {
+	err = run(188, []any{x}, &out)
+	return
 }
 
 // ModuleTrainOptions are the optional arguments.
@@ -3373,41 +3112,40 @@ type ModuleTrainOptions struct {
 // Train: Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
 func (x *Module) Train(options ...ModuleTrainOptions) error {
 	o := last(options)
-	_, err := run(189, x, o.Mode)
-	return err
+	return run(189, []any{x, o.Mode})
 }
 
 // IsTraining: Whether the module is in training mode.
-func (x *Module) IsTraining() (bool, error) {
-	r, err := run(190, x)
-	return as[bool](r, 0), err
+func (x *Module) IsTraining() (out bool, err error) {
+	err = run(190, []any{x}, &out)
+	return
 }
 
 // Parameters: The parameters of the module and of all below it; one that has several names (tied
 // weights) is listed once.
-func (x *Module) Parameters() ([]*Tensor, error) {
-	r, err := run(191, x)
-	return as[[]*Tensor](r, 0), err
+func (x *Module) Parameters() (out []*Tensor, err error) {
+	err = run(191, []any{x}, &out)
+	return
 }
 
 // NamedParameters: The parameters with their names: 0.weight. One that has several is listed once,
 // under the first.
-func (x *Module) NamedParameters() ([]string, []*Tensor, error) {
-	r, err := run(192, x)
-	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
+func (x *Module) NamedParameters() (names []string, tensors []*Tensor, err error) {
+	err = run(192, []any{x}, &names, &tensors)
+	return
 }
 
 // NamedBuffers: The buffers with their names: state that is not trained.
-func (x *Module) NamedBuffers() ([]string, []*Tensor, error) {
-	r, err := run(193, x)
-	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
+func (x *Module) NamedBuffers() (names []string, tensors []*Tensor, err error) {
+	err = run(193, []any{x}, &names, &tensors)
+	return
 }
 
 // StateDict: Parameters and buffers under PyTorch's state-dict names. The tensors are the module's
 // own, not copies.
-func (x *Module) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(194, x)
-	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
+func (x *Module) StateDict() (names []string, tensors []*Tensor, err error) {
+	err = run(194, []any{x}, &names, &tensors)
+	return
 }
 
 // ModuleLoadStateDictOptions are the optional arguments.
@@ -3419,14 +3157,12 @@ type ModuleLoadStateDictOptions struct {
 // LoadStateDict: Sets parameters and buffers.
 func (x *Module) LoadStateDict(names []string, tensors []*Tensor, options ...ModuleLoadStateDictOptions) error {
 	o := last(options)
-	_, err := run(195, x, names, tensors, o.Strict)
-	return err
+	return run(195, []any{x, names, tensors, o.Strict})
 }
 
 // Save: Writes parameters and buffers under their state-dict names.
 func (x *Module) Save(path string) error {
-	_, err := run(196, x, path)
-	return err
+	return run(196, []any{x, path})
 }
 
 // ModuleLoadOptions are the optional arguments.
@@ -3438,8 +3174,7 @@ type ModuleLoadOptions struct {
 // Load: Sets parameters and buffers from a file.
 func (x *Module) Load(path string, options ...ModuleLoadOptions) error {
 	o := last(options)
-	_, err := run(197, x, path, o.Strict)
-	return err
+	return run(197, []any{x, path, o.Strict})
 }
 
 // ModuleToOptions are the optional arguments.
@@ -3455,14 +3190,12 @@ type ModuleToOptions struct {
 // working. No other thread may use them meanwhile.
 func (x *Module) To(options ...ModuleToOptions) error {
 	o := last(options)
-	_, err := run(198, x, o.Device, o.Dtype)
-	return err
+	return run(198, []any{x, o.Device, o.Dtype})
 }
 
 // Cpu: Moves parameters and buffers to the CPU, as module_to does.
 func (x *Module) Cpu() error {
-	_, err := run(199, x)
-	return err
+	return run(199, []any{x})
 }
 
 // ModuleCudaOptions are the optional arguments.
@@ -3474,8 +3207,7 @@ type ModuleCudaOptions struct {
 // Cuda: Moves parameters and buffers to a CUDA device, as module_to does.
 func (x *Module) Cuda(options ...ModuleCudaOptions) error {
 	o := last(options)
-	_, err := run(200, x, o.Device)
-	return err
+	return run(200, []any{x, o.Device})
 }
 
 // ModuleZeroGradOptions are the optional arguments.
@@ -3487,8 +3219,7 @@ type ModuleZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Module) ZeroGrad(options ...ModuleZeroGradOptions) error {
 	o := last(options)
-	_, err := run(201, x, o.SetToNone)
-	return err
+	return run(201, []any{x, o.SetToNone})
 }
 
 // ModuleRequiresGrad_Options are the optional arguments.
@@ -3500,57 +3231,52 @@ type ModuleRequiresGrad_Options struct {
 // RequiresGrad_: Freezes or unfreezes all parameters.
 func (x *Module) RequiresGrad_(options ...ModuleRequiresGrad_Options) error {
 	o := last(options)
-	_, err := run(202, x, o.RequiresGrad)
-	return err
+	return run(202, []any{x, o.RequiresGrad})
 }
 
 // ChildrenLen: How many direct children there are.
-func (x *Module) ChildrenLen() (int, error) {
-	r, err := run(203, x)
-	return as[int](r, 0), err
+func (x *Module) ChildrenLen() (out int, err error) {
+	err = run(203, []any{x}, &out)
+	return
 }
 
 // Child: A direct child.
-func (x *Module) Child(index int) (*Module, error) {
-	r, err := run(204, x, index)
-	return hold[Module](r, 0), err
+func (x *Module) Child(index int) (out *Module, err error) {
+	err = run(204, []any{x, index}, &out)
+	return
 }
 
 // ModuleNew: An empty container for state and children. It has no forward: the program applies the
 // children itself.
-func ModuleNew(kind string) (*Module, error) {
-	r, err := run(205, kind)
-	return hold[Module](r, 0), err
+func ModuleNew(kind string) (out *Module, err error) {
+	err = run(205, []any{kind}, &out)
+	return
 }
 
 // RegisterParameter: Adds a parameter.
 func (x *Module) RegisterParameter(name string, param *Tensor) error {
-	_, err := run(206, x, name, param)
-	return err
+	return run(206, []any{x, name, param})
 }
 
 // RegisterBuffer: Adds a buffer.
 func (x *Module) RegisterBuffer(name string, buffer *Tensor) error {
-	_, err := run(207, x, name, buffer)
-	return err
+	return run(207, []any{x, name, buffer})
 }
 
 // RegisterModule: Adds a child.
 func (x *Module) RegisterModule(name string, child *Module) error {
-	_, err := run(208, x, name, child)
-	return err
+	return run(208, []any{x, name, child})
 }
 
 // NnSequential: A module that runs its children one after another. It begins empty.
-func NnSequential() (*Module, error) {
-	r, err := run(209)
-	return hold[Module](r, 0), err
+func NnSequential() (out *Module, err error) {
+	err = run(209, []any{}, &out)
+	return
 }
 
 // Append: Adds a child to a Sequential, under the next number.
 func (x *Module) Append(child *Module) error {
-	_, err := run(210, x, child)
-	return err
+	return run(210, []any{x, child})
 }
 
 // LinearOptions are the optional arguments.
@@ -3560,19 +3286,19 @@ type LinearOptions struct {
 }
 
 // Linear: input @ weight.T + bias: [..., out_features].
-func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, error) {
+func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(211, input, weight, o.Bias)
-	return hold[Tensor](r, 0), err
+	err = run(211, []any{input, weight, o.Bias}, &out)
+	return
 }
 
 // LinearActivation: activation(linear(input, weight, bias)): [..., out_features]. The product's
 // kernel applies the activation, so that what is before it is never written to memory.
 // nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such
 // function; its numbers are those of the two in turn.
-func LinearActivation(input *Tensor, weight *Tensor, bias *Tensor, activation Activation) (*Tensor, error) {
-	r, err := run(212, input, weight, bias, activation)
-	return hold[Tensor](r, 0), err
+func LinearActivation(input *Tensor, weight *Tensor, bias *Tensor, activation Activation) (out *Tensor, err error) {
+	err = run(212, []any{input, weight, bias, activation}, &out)
+	return
 }
 
 // BatchNormOptions are the optional arguments.
@@ -3596,10 +3322,10 @@ type BatchNormOptions struct {
 // BatchNorm: (input - mean) / sqrt(var + eps) * weight + bias for each channel (arXiv 1502.03167).
 // When training, mean and var are those of the batch, var without correction; what is added to
 // running_var is corrected.
-func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (*Tensor, error) {
+func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(213, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
-	return hold[Tensor](r, 0), err
+	err = run(213, []any{input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps}, &out)
+	return
 }
 
 // LayerNormOptions are the optional arguments.
@@ -3616,10 +3342,10 @@ type LayerNormOptions struct {
 
 // LayerNorm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
 // over the last dimensions (arXiv 1607.06450).
-func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (*Tensor, error) {
+func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(214, input, normalizedShape, o.Weight, o.Bias, o.Eps)
-	return hold[Tensor](r, 0), err
+	err = run(214, []any{input, normalizedShape, o.Weight, o.Bias, o.Eps}, &out)
+	return
 }
 
 // SoftmaxOptions are the optional arguments.
@@ -3629,10 +3355,10 @@ type SoftmaxOptions struct {
 }
 
 // Softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
-func (x *Tensor) Softmax(dim int, options ...SoftmaxOptions) (*Tensor, error) {
+func (x *Tensor) Softmax(dim int, options ...SoftmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(215, x, dim, o.Dtype)
-	return hold[Tensor](r, 0), err
+	err = run(215, []any{x, dim, o.Dtype}, &out)
+	return
 }
 
 // LogSoftmaxOptions are the optional arguments.
@@ -3642,10 +3368,10 @@ type LogSoftmaxOptions struct {
 }
 
 // LogSoftmax: log(softmax(input)), without overflow.
-func (x *Tensor) LogSoftmax(dim int, options ...LogSoftmaxOptions) (*Tensor, error) {
+func (x *Tensor) LogSoftmax(dim int, options ...LogSoftmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(216, x, dim, o.Dtype)
-	return hold[Tensor](r, 0), err
+	err = run(216, []any{x, dim, o.Dtype}, &out)
+	return
 }
 
 // DropoutOptions are the optional arguments.
@@ -3658,10 +3384,10 @@ type DropoutOptions struct {
 }
 
 // Dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
-func Dropout(input *Tensor, options ...DropoutOptions) (*Tensor, error) {
+func Dropout(input *Tensor, options ...DropoutOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(217, input, o.P, o.Training)
-	return hold[Tensor](r, 0), err
+	err = run(217, []any{input, o.P, o.Training}, &out)
+	return
 }
 
 // Dropout_Options are the optional arguments.
@@ -3676,8 +3402,7 @@ type Dropout_Options struct {
 // Dropout_: In-place version of `dropout`.
 func Dropout_(input *Tensor, options ...Dropout_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(218, input, o.P, o.Training)
-	return input, err
+	return input, run(218, []any{input, o.P, o.Training})
 }
 
 // EmbeddingOptions are the optional arguments.
@@ -3699,17 +3424,16 @@ type EmbeddingOptions struct {
 }
 
 // Embedding: Rows of a table: weight[input], of shape [input..., size].
-func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (*Tensor, error) {
+func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(219, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
-	return hold[Tensor](r, 0), err
+	err = run(219, []any{input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse}, &out)
+	return
 }
 
 // Step: Updates every parameter that has a gradient. After an error earlier groups are updated,
 // later ones are not.
 func (x *Optimizer) Step() error {
-	_, err := run(220, x)
-	return err
+	return run(220, []any{x})
 }
 
 // OptimizerZeroGradOptions are the optional arguments.
@@ -3721,21 +3445,19 @@ type OptimizerZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Optimizer) ZeroGrad(options ...OptimizerZeroGradOptions) error {
 	o := last(options)
-	_, err := run(221, x, o.SetToNone)
-	return err
+	return run(221, []any{x, o.SetToNone})
 }
 
 // AddParamGroup: Adds a group of parameters. It takes the first group's settings; optimizer_set
 // changes them.
 func (x *Optimizer) AddParamGroup(params []*Tensor) error {
-	_, err := run(222, x, params)
-	return err
+	return run(222, []any{x, params})
 }
 
 // GroupCount: How many parameter groups there are.
-func (x *Optimizer) GroupCount() (int, error) {
-	r, err := run(223, x)
-	return as[int](r, 0), err
+func (x *Optimizer) GroupCount() (out int, err error) {
+	err = run(223, []any{x}, &out)
+	return
 }
 
 // OptimizerGetOptions are the optional arguments.
@@ -3745,10 +3467,10 @@ type OptimizerGetOptions struct {
 }
 
 // Get: A setting of a parameter group.
-func (x *Optimizer) Get(name string, options ...OptimizerGetOptions) (float64, error) {
+func (x *Optimizer) Get(name string, options ...OptimizerGetOptions) (out float64, err error) {
 	o := last(options)
-	r, err := run(224, x, name, o.Group)
-	return as[float64](r, 0), err
+	err = run(224, []any{x, name, o.Group}, &out)
+	return
 }
 
 // OptimizerSetOptions are the optional arguments.
@@ -3760,40 +3482,37 @@ type OptimizerSetOptions struct {
 // Set: Changes a setting of a parameter group.
 func (x *Optimizer) Set(name string, value float64, options ...OptimizerSetOptions) error {
 	o := last(options)
-	_, err := run(225, x, name, value, o.Group)
-	return err
+	return run(225, []any{x, name, value, o.Group})
 }
 
 // StateDict: The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through
 // all groups.
-func (x *Optimizer) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(226, x)
-	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
+func (x *Optimizer) StateDict() (names []string, tensors []*Tensor, err error) {
+	err = run(226, []any{x}, &names, &tensors)
+	return
 }
 
 // LoadStateDict: Replaces the state. Values are converted to the dtype and device of their
 // parameter; a parameter that is not named starts anew.
 func (x *Optimizer) LoadStateDict(names []string, tensors []*Tensor) error {
-	_, err := run(227, x, names, tensors)
-	return err
+	return run(227, []any{x, names, tensors})
 }
 
 // Step: Moves on to the next epoch's learning rates.
 func (x *LrScheduler) Step() error {
-	_, err := run(228, x)
-	return err
+	return run(228, []any{x})
 }
 
 // LastEpoch: How many epochs have passed.
-func (x *LrScheduler) LastEpoch() (int, error) {
-	r, err := run(229, x)
-	return as[int](r, 0), err
+func (x *LrScheduler) LastEpoch() (out int, err error) {
+	err = run(229, []any{x}, &out)
+	return
 }
 
 // GetLastLr: The learning rates that the schedule has set last. One rate per parameter group.
-func (x *LrScheduler) GetLastLr() ([]float64, error) {
-	r, err := run(230, x)
-	return as[[]float64](r, 0), err
+func (x *LrScheduler) GetLastLr() (out []float64, err error) {
+	err = run(230, []any{x}, &out)
+	return
 }
 
 // ClipGradNorm_Options are the optional arguments.
@@ -3807,10 +3526,10 @@ type ClipGradNorm_Options struct {
 
 // ClipGradNorm_: Scales gradients so that their norm, taken over all of them, is at most max_norm.
 // The norm before clipping, 0-d.
-func ClipGradNorm_(params []*Tensor, maxNorm float64, options ...ClipGradNorm_Options) (*Tensor, error) {
+func ClipGradNorm_(params []*Tensor, maxNorm float64, options ...ClipGradNorm_Options) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(231, params, maxNorm, o.NormType, o.ErrorIfNonfinite)
-	return hold[Tensor](r, 0), err
+	err = run(231, []any{params, maxNorm, o.NormType, o.ErrorIfNonfinite}, &out)
+	return
 }
 
 // OptimizerUpdateOptions are the optional arguments.
@@ -3823,248 +3542,227 @@ type OptimizerUpdateOptions struct {
 // for languages whose optimizers keep their own state.
 func OptimizerUpdate(optimizer string, params []*Tensor, grads []*Tensor, states []*Tensor, lr any, settings []float64, options ...OptimizerUpdateOptions) error {
 	o := last(options)
-	_, err := run(232, optimizer, params, grads, states, lr, settings, o.First)
-	return err
+	return run(232, []any{optimizer, params, grads, states, lr, settings, o.First})
 }
 
 // Neg: Negative of each element.
-func (x *Tensor) Neg() (*Tensor, error) {
-	r, err := run(233, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Neg() (out *Tensor, err error) {
+	err = run(233, []any{x}, &out)
+	return
 }
 
 // Neg_: In-place version of `neg`.
 func (x *Tensor) Neg_() (*Tensor, error) {
-	_, err := run(234, x)
-	return x, err
+	return x, run(234, []any{x})
 }
 
 // Abs: Absolute value of each element. The gradient at 0 is 0.
-func (x *Tensor) Abs() (*Tensor, error) {
-	r, err := run(235, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Abs() (out *Tensor, err error) {
+	err = run(235, []any{x}, &out)
+	return
 }
 
 // Abs_: In-place version of `abs`.
 func (x *Tensor) Abs_() (*Tensor, error) {
-	_, err := run(236, x)
-	return x, err
+	return x, run(236, []any{x})
 }
 
 // Sign: -1, 0 or 1 by the sign of each element.
-func (x *Tensor) Sign() (*Tensor, error) {
-	r, err := run(237, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Sign() (out *Tensor, err error) {
+	err = run(237, []any{x}, &out)
+	return
 }
 
 // Sign_: In-place version of `sign`.
 func (x *Tensor) Sign_() (*Tensor, error) {
-	_, err := run(238, x)
-	return x, err
+	return x, run(238, []any{x})
 }
 
 // Floor: Largest integer not above each element.
-func (x *Tensor) Floor() (*Tensor, error) {
-	r, err := run(239, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Floor() (out *Tensor, err error) {
+	err = run(239, []any{x}, &out)
+	return
 }
 
 // Floor_: In-place version of `floor`.
 func (x *Tensor) Floor_() (*Tensor, error) {
-	_, err := run(240, x)
-	return x, err
+	return x, run(240, []any{x})
 }
 
 // Ceil: Smallest integer not below each element.
-func (x *Tensor) Ceil() (*Tensor, error) {
-	r, err := run(241, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Ceil() (out *Tensor, err error) {
+	err = run(241, []any{x}, &out)
+	return
 }
 
 // Ceil_: In-place version of `ceil`.
 func (x *Tensor) Ceil_() (*Tensor, error) {
-	_, err := run(242, x)
-	return x, err
+	return x, run(242, []any{x})
 }
 
 // Round: Nearest integer; halves go to the even neighbour.
-func (x *Tensor) Round() (*Tensor, error) {
-	r, err := run(243, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Round() (out *Tensor, err error) {
+	err = run(243, []any{x}, &out)
+	return
 }
 
 // Round_: In-place version of `round`.
 func (x *Tensor) Round_() (*Tensor, error) {
-	_, err := run(244, x)
-	return x, err
+	return x, run(244, []any{x})
 }
 
 // Trunc: Integer part of each element.
-func (x *Tensor) Trunc() (*Tensor, error) {
-	r, err := run(245, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Trunc() (out *Tensor, err error) {
+	err = run(245, []any{x}, &out)
+	return
 }
 
 // Trunc_: In-place version of `trunc`.
 func (x *Tensor) Trunc_() (*Tensor, error) {
-	_, err := run(246, x)
-	return x, err
+	return x, run(246, []any{x})
 }
 
 // Exp: Exponential of each element.
-func (x *Tensor) Exp() (*Tensor, error) {
-	r, err := run(247, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Exp() (out *Tensor, err error) {
+	err = run(247, []any{x}, &out)
+	return
 }
 
 // Exp_: In-place version of `exp`.
 func (x *Tensor) Exp_() (*Tensor, error) {
-	_, err := run(248, x)
-	return x, err
+	return x, run(248, []any{x})
 }
 
 // Log: Natural logarithm of each element.
-func (x *Tensor) Log() (*Tensor, error) {
-	r, err := run(249, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Log() (out *Tensor, err error) {
+	err = run(249, []any{x}, &out)
+	return
 }
 
 // Log_: In-place version of `log`.
 func (x *Tensor) Log_() (*Tensor, error) {
-	_, err := run(250, x)
-	return x, err
+	return x, run(250, []any{x})
 }
 
 // Log1p: log(1 + input), accurate near 0.
-func (x *Tensor) Log1p() (*Tensor, error) {
-	r, err := run(251, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Log1p() (out *Tensor, err error) {
+	err = run(251, []any{x}, &out)
+	return
 }
 
 // Log1p_: In-place version of `log1p`.
 func (x *Tensor) Log1p_() (*Tensor, error) {
-	_, err := run(252, x)
-	return x, err
+	return x, run(252, []any{x})
 }
 
 // Sqrt: Square root of each element; NaN for negative ones.
-func (x *Tensor) Sqrt() (*Tensor, error) {
-	r, err := run(253, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Sqrt() (out *Tensor, err error) {
+	err = run(253, []any{x}, &out)
+	return
 }
 
 // Sqrt_: In-place version of `sqrt`.
 func (x *Tensor) Sqrt_() (*Tensor, error) {
-	_, err := run(254, x)
-	return x, err
+	return x, run(254, []any{x})
 }
 
 // Rsqrt: 1 / sqrt(input).
-func (x *Tensor) Rsqrt() (*Tensor, error) {
-	r, err := run(255, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Rsqrt() (out *Tensor, err error) {
+	err = run(255, []any{x}, &out)
+	return
 }
 
 // Rsqrt_: In-place version of `rsqrt`.
 func (x *Tensor) Rsqrt_() (*Tensor, error) {
-	_, err := run(256, x)
-	return x, err
+	return x, run(256, []any{x})
 }
 
 // Square: Square of each element.
-func (x *Tensor) Square() (*Tensor, error) {
-	r, err := run(257, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Square() (out *Tensor, err error) {
+	err = run(257, []any{x}, &out)
+	return
 }
 
 // Square_: In-place version of `square`.
 func (x *Tensor) Square_() (*Tensor, error) {
-	_, err := run(258, x)
-	return x, err
+	return x, run(258, []any{x})
 }
 
 // Reciprocal: 1 / input.
-func (x *Tensor) Reciprocal() (*Tensor, error) {
-	r, err := run(259, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Reciprocal() (out *Tensor, err error) {
+	err = run(259, []any{x}, &out)
+	return
 }
 
 // Reciprocal_: In-place version of `reciprocal`.
 func (x *Tensor) Reciprocal_() (*Tensor, error) {
-	_, err := run(260, x)
-	return x, err
+	return x, run(260, []any{x})
 }
 
 // Sin: Sine of each element.
-func (x *Tensor) Sin() (*Tensor, error) {
-	r, err := run(261, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Sin() (out *Tensor, err error) {
+	err = run(261, []any{x}, &out)
+	return
 }
 
 // Sin_: In-place version of `sin`.
 func (x *Tensor) Sin_() (*Tensor, error) {
-	_, err := run(262, x)
-	return x, err
+	return x, run(262, []any{x})
 }
 
 // Cos: Cosine of each element.
-func (x *Tensor) Cos() (*Tensor, error) {
-	r, err := run(263, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Cos() (out *Tensor, err error) {
+	err = run(263, []any{x}, &out)
+	return
 }
 
 // Cos_: In-place version of `cos`.
 func (x *Tensor) Cos_() (*Tensor, error) {
-	_, err := run(264, x)
-	return x, err
+	return x, run(264, []any{x})
 }
 
 // Tanh: Hyperbolic tangent of each element.
-func (x *Tensor) Tanh() (*Tensor, error) {
-	r, err := run(265, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Tanh() (out *Tensor, err error) {
+	err = run(265, []any{x}, &out)
+	return
 }
 
 // Tanh_: In-place version of `tanh`.
 func (x *Tensor) Tanh_() (*Tensor, error) {
-	_, err := run(266, x)
-	return x, err
+	return x, run(266, []any{x})
 }
 
 // Erf: Error function of each element.
-func (x *Tensor) Erf() (*Tensor, error) {
-	r, err := run(267, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Erf() (out *Tensor, err error) {
+	err = run(267, []any{x}, &out)
+	return
 }
 
 // Erf_: In-place version of `erf`.
 func (x *Tensor) Erf_() (*Tensor, error) {
-	_, err := run(268, x)
-	return x, err
+	return x, run(268, []any{x})
 }
 
 // Sigmoid: 1 / (1 + exp(-input)).
-func (x *Tensor) Sigmoid() (*Tensor, error) {
-	r, err := run(269, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Sigmoid() (out *Tensor, err error) {
+	err = run(269, []any{x}, &out)
+	return
 }
 
 // Sigmoid_: In-place version of `sigmoid`.
 func (x *Tensor) Sigmoid_() (*Tensor, error) {
-	_, err := run(270, x)
-	return x, err
+	return x, run(270, []any{x})
 }
 
 // Relu: max(0, input). The gradient at 0 is 0.
-func (x *Tensor) Relu() (*Tensor, error) {
-	r, err := run(271, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Relu() (out *Tensor, err error) {
+	err = run(271, []any{x}, &out)
+	return
 }
 
 // Relu_: In-place version of `relu`.
 func (x *Tensor) Relu_() (*Tensor, error) {
-	_, err := run(272, x)
-	return x, err
+	return x, run(272, []any{x})
 }
 
 // LeakyReluOptions are the optional arguments.
@@ -4074,10 +3772,10 @@ type LeakyReluOptions struct {
 }
 
 // LeakyRelu: input where it is positive, negative_slope * input elsewhere.
-func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (*Tensor, error) {
+func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(273, input, o.NegativeSlope)
-	return hold[Tensor](r, 0), err
+	err = run(273, []any{input, o.NegativeSlope}, &out)
+	return
 }
 
 // LeakyRelu_Options are the optional arguments.
@@ -4089,8 +3787,7 @@ type LeakyRelu_Options struct {
 // LeakyRelu_: In-place version of `leaky_relu`.
 func LeakyRelu_(input *Tensor, options ...LeakyRelu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(274, input, o.NegativeSlope)
-	return input, err
+	return input, run(274, []any{input, o.NegativeSlope})
 }
 
 // EluOptions are the optional arguments.
@@ -4100,10 +3797,10 @@ type EluOptions struct {
 }
 
 // Elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
-func Elu(input *Tensor, options ...EluOptions) (*Tensor, error) {
+func Elu(input *Tensor, options ...EluOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(275, input, o.Alpha)
-	return hold[Tensor](r, 0), err
+	err = run(275, []any{input, o.Alpha}, &out)
+	return
 }
 
 // Elu_Options are the optional arguments.
@@ -4115,8 +3812,7 @@ type Elu_Options struct {
 // Elu_: In-place version of `elu`.
 func Elu_(input *Tensor, options ...Elu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(276, input, o.Alpha)
-	return input, err
+	return input, run(276, []any{input, o.Alpha})
 }
 
 // SoftplusOptions are the optional arguments.
@@ -4129,28 +3825,27 @@ type SoftplusOptions struct {
 }
 
 // Softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
-func Softplus(input *Tensor, options ...SoftplusOptions) (*Tensor, error) {
+func Softplus(input *Tensor, options ...SoftplusOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(277, input, o.Beta, o.Threshold)
-	return hold[Tensor](r, 0), err
+	err = run(277, []any{input, o.Beta, o.Threshold}, &out)
+	return
 }
 
 // Logsigmoid: log(sigmoid(input)), without overflow.
-func Logsigmoid(input *Tensor) (*Tensor, error) {
-	r, err := run(278, input)
-	return hold[Tensor](r, 0), err
+func Logsigmoid(input *Tensor) (out *Tensor, err error) {
+	err = run(278, []any{input}, &out)
+	return
 }
 
 // Silu: input * sigmoid(input), also called swish.
-func Silu(input *Tensor) (*Tensor, error) {
-	r, err := run(279, input)
-	return hold[Tensor](r, 0), err
+func Silu(input *Tensor) (out *Tensor, err error) {
+	err = run(279, []any{input}, &out)
+	return
 }
 
 // Silu_: In-place version of `silu`.
 func Silu_(input *Tensor) (*Tensor, error) {
-	_, err := run(280, input)
-	return input, err
+	return input, run(280, []any{input})
 }
 
 // GeluOptions are the optional arguments.
@@ -4160,34 +3855,32 @@ type GeluOptions struct {
 }
 
 // Gelu: input * Phi(input), Phi being the normal distribution function.
-func Gelu(input *Tensor, options ...GeluOptions) (*Tensor, error) {
+func Gelu(input *Tensor, options ...GeluOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(281, input, o.Approximate)
-	return hold[Tensor](r, 0), err
+	err = run(281, []any{input, o.Approximate}, &out)
+	return
 }
 
 // ClampMin: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
-func (x *Tensor) ClampMin(min any) (*Tensor, error) {
-	r, err := run(282, x, min)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) ClampMin(min any) (out *Tensor, err error) {
+	err = run(282, []any{x, min}, &out)
+	return
 }
 
 // ClampMin_: In-place version of `clamp_min`.
 func (x *Tensor) ClampMin_(min any) (*Tensor, error) {
-	_, err := run(283, x, min)
-	return x, err
+	return x, run(283, []any{x, min})
 }
 
 // ClampMax: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
-func (x *Tensor) ClampMax(max any) (*Tensor, error) {
-	r, err := run(284, x, max)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) ClampMax(max any) (out *Tensor, err error) {
+	err = run(284, []any{x, max}, &out)
+	return
 }
 
 // ClampMax_: In-place version of `clamp_max`.
 func (x *Tensor) ClampMax_(max any) (*Tensor, error) {
-	_, err := run(285, x, max)
-	return x, err
+	return x, run(285, []any{x, max})
 }
 
 // ClampOptions are the optional arguments.
@@ -4201,10 +3894,10 @@ type ClampOptions struct {
 
 // Clamp: Limits each element to [min, max]; where min > max the result is max. NaN stays NaN. The
 // gradient at the bounds is 1.
-func (x *Tensor) Clamp(options ...ClampOptions) (*Tensor, error) {
+func (x *Tensor) Clamp(options ...ClampOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(286, x, o.Min, o.Max)
-	return hold[Tensor](r, 0), err
+	err = run(286, []any{x, o.Min, o.Max}, &out)
+	return
 }
 
 // Clamp_Options are the optional arguments.
@@ -4219,8 +3912,7 @@ type Clamp_Options struct {
 // Clamp_: In-place version of `clamp`.
 func (x *Tensor) Clamp_(options ...Clamp_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(287, x, o.Min, o.Max)
-	return x, err
+	return x, run(287, []any{x, o.Min, o.Max})
 }
 
 // AddOptions are the optional arguments.
@@ -4230,10 +3922,10 @@ type AddOptions struct {
 }
 
 // Add: input + alpha * other.
-func (x *Tensor) Add(other any, options ...AddOptions) (*Tensor, error) {
+func (x *Tensor) Add(other any, options ...AddOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(288, x, other, o.Alpha)
-	return hold[Tensor](r, 0), err
+	err = run(288, []any{x, other, o.Alpha}, &out)
+	return
 }
 
 // Add_Options are the optional arguments.
@@ -4245,8 +3937,7 @@ type Add_Options struct {
 // Add_: In-place version of `add`.
 func (x *Tensor) Add_(other any, options ...Add_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(289, x, other, o.Alpha)
-	return x, err
+	return x, run(289, []any{x, other, o.Alpha})
 }
 
 // SubOptions are the optional arguments.
@@ -4256,10 +3947,10 @@ type SubOptions struct {
 }
 
 // Sub: input - alpha * other.
-func (x *Tensor) Sub(other any, options ...SubOptions) (*Tensor, error) {
+func (x *Tensor) Sub(other any, options ...SubOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(290, x, other, o.Alpha)
-	return hold[Tensor](r, 0), err
+	err = run(290, []any{x, other, o.Alpha}, &out)
+	return
 }
 
 // Sub_Options are the optional arguments.
@@ -4271,8 +3962,7 @@ type Sub_Options struct {
 // Sub_: In-place version of `sub`.
 func (x *Tensor) Sub_(other any, options ...Sub_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(291, x, other, o.Alpha)
-	return x, err
+	return x, run(291, []any{x, other, o.Alpha})
 }
 
 // RsubOptions are the optional arguments.
@@ -4282,34 +3972,32 @@ type RsubOptions struct {
 }
 
 // Rsub: other - alpha * input.
-func (x *Tensor) Rsub(other any, options ...RsubOptions) (*Tensor, error) {
+func (x *Tensor) Rsub(other any, options ...RsubOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(292, x, other, o.Alpha)
-	return hold[Tensor](r, 0), err
+	err = run(292, []any{x, other, o.Alpha}, &out)
+	return
 }
 
 // Mul: input * other.
-func (x *Tensor) Mul(other any) (*Tensor, error) {
-	r, err := run(293, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Mul(other any) (out *Tensor, err error) {
+	err = run(293, []any{x, other}, &out)
+	return
 }
 
 // Mul_: In-place version of `mul`.
 func (x *Tensor) Mul_(other any) (*Tensor, error) {
-	_, err := run(294, x, other)
-	return x, err
+	return x, run(294, []any{x, other})
 }
 
 // TrueDivide: input / other; integer tensors are divided as floating-point ones.
-func (x *Tensor) TrueDivide(other any) (*Tensor, error) {
-	r, err := run(295, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) TrueDivide(other any) (out *Tensor, err error) {
+	err = run(295, []any{x, other}, &out)
+	return
 }
 
 // TrueDivide_: In-place version of `true_divide`.
 func (x *Tensor) TrueDivide_(other any) (*Tensor, error) {
-	_, err := run(296, x, other)
-	return x, err
+	return x, run(296, []any{x, other})
 }
 
 // DivOptions are the optional arguments.
@@ -4319,10 +4007,10 @@ type DivOptions struct {
 }
 
 // Div: input / other. True division gives floating-point results for integers too.
-func (x *Tensor) Div(other any, options ...DivOptions) (*Tensor, error) {
+func (x *Tensor) Div(other any, options ...DivOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(297, x, other, o.RoundingMode)
-	return hold[Tensor](r, 0), err
+	err = run(297, []any{x, other, o.RoundingMode}, &out)
+	return
 }
 
 // Div_Options are the optional arguments.
@@ -4334,56 +4022,52 @@ type Div_Options struct {
 // Div_: In-place version of `div`.
 func (x *Tensor) Div_(other any, options ...Div_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(298, x, other, o.RoundingMode)
-	return x, err
+	return x, run(298, []any{x, other, o.RoundingMode})
 }
 
 // FloorDivide: Quotient rounded down: div with rounding_mode = 'floor'.
-func (x *Tensor) FloorDivide(other any) (*Tensor, error) {
-	r, err := run(299, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) FloorDivide(other any) (out *Tensor, err error) {
+	err = run(299, []any{x, other}, &out)
+	return
 }
 
 // FloorDivide_: In-place version of `floor_divide`.
 func (x *Tensor) FloorDivide_(other any) (*Tensor, error) {
-	_, err := run(300, x, other)
-	return x, err
+	return x, run(300, []any{x, other})
 }
 
 // Remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
-func (x *Tensor) Remainder(other any) (*Tensor, error) {
-	r, err := run(301, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Remainder(other any) (out *Tensor, err error) {
+	err = run(301, []any{x, other}, &out)
+	return
 }
 
 // Remainder_: In-place version of `remainder`.
 func (x *Tensor) Remainder_(other any) (*Tensor, error) {
-	_, err := run(302, x, other)
-	return x, err
+	return x, run(302, []any{x, other})
 }
 
 // Pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
-func Pow(input any, exponent any) (*Tensor, error) {
-	r, err := run(303, input, exponent)
-	return hold[Tensor](r, 0), err
+func Pow(input any, exponent any) (out *Tensor, err error) {
+	err = run(303, []any{input, exponent}, &out)
+	return
 }
 
 // Pow_: In-place version of `pow`.
 func (x *Tensor) Pow_(exponent any) (*Tensor, error) {
-	_, err := run(304, x, exponent)
-	return x, err
+	return x, run(304, []any{x, exponent})
 }
 
 // Maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
-func (x *Tensor) Maximum(other *Tensor) (*Tensor, error) {
-	r, err := run(305, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Maximum(other *Tensor) (out *Tensor, err error) {
+	err = run(305, []any{x, other}, &out)
+	return
 }
 
 // Minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
-func (x *Tensor) Minimum(other *Tensor) (*Tensor, error) {
-	r, err := run(306, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Minimum(other *Tensor) (out *Tensor, err error) {
+	err = run(306, []any{x, other}, &out)
+	return
 }
 
 // HardtanhOptions are the optional arguments.
@@ -4396,10 +4080,10 @@ type HardtanhOptions struct {
 }
 
 // Hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
-func Hardtanh(input *Tensor, options ...HardtanhOptions) (*Tensor, error) {
+func Hardtanh(input *Tensor, options ...HardtanhOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(307, input, o.MinVal, o.MaxVal)
-	return hold[Tensor](r, 0), err
+	err = run(307, []any{input, o.MinVal, o.MaxVal}, &out)
+	return
 }
 
 // Hardtanh_Options are the optional arguments.
@@ -4414,44 +4098,40 @@ type Hardtanh_Options struct {
 // Hardtanh_: In-place version of `hardtanh`.
 func Hardtanh_(input *Tensor, options ...Hardtanh_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(308, input, o.MinVal, o.MaxVal)
-	return input, err
+	return input, run(308, []any{input, o.MinVal, o.MaxVal})
 }
 
 // Relu6: hardtanh between 0 and 6.
-func Relu6(input *Tensor) (*Tensor, error) {
-	r, err := run(309, input)
-	return hold[Tensor](r, 0), err
+func Relu6(input *Tensor) (out *Tensor, err error) {
+	err = run(309, []any{input}, &out)
+	return
 }
 
 // Relu6_: In-place version of `relu6`.
 func Relu6_(input *Tensor) (*Tensor, error) {
-	_, err := run(310, input)
-	return input, err
+	return input, run(310, []any{input})
 }
 
 // Hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
-func Hardsigmoid(input *Tensor) (*Tensor, error) {
-	r, err := run(311, input)
-	return hold[Tensor](r, 0), err
+func Hardsigmoid(input *Tensor) (out *Tensor, err error) {
+	err = run(311, []any{input}, &out)
+	return
 }
 
 // Hardsigmoid_: In-place version of `hardsigmoid`.
 func Hardsigmoid_(input *Tensor) (*Tensor, error) {
-	_, err := run(312, input)
-	return input, err
+	return input, run(312, []any{input})
 }
 
 // Hardswish: input * hardsigmoid(input).
-func Hardswish(input *Tensor) (*Tensor, error) {
-	r, err := run(313, input)
-	return hold[Tensor](r, 0), err
+func Hardswish(input *Tensor) (out *Tensor, err error) {
+	err = run(313, []any{input}, &out)
+	return
 }
 
 // Hardswish_: In-place version of `hardswish`.
 func Hardswish_(input *Tensor) (*Tensor, error) {
-	_, err := run(314, input)
-	return input, err
+	return input, run(314, []any{input})
 }
 
 // HardshrinkOptions are the optional arguments.
@@ -4461,10 +4141,10 @@ type HardshrinkOptions struct {
 }
 
 // Hardshrink: input where |input| > lambd, 0 elsewhere.
-func (x *Tensor) Hardshrink(options ...HardshrinkOptions) (*Tensor, error) {
+func (x *Tensor) Hardshrink(options ...HardshrinkOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(315, x, o.Lambd)
-	return hold[Tensor](r, 0), err
+	err = run(315, []any{x, o.Lambd}, &out)
+	return
 }
 
 // SoftshrinkOptions are the optional arguments.
@@ -4474,46 +4154,44 @@ type SoftshrinkOptions struct {
 }
 
 // Softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
-func Softshrink(input *Tensor, options ...SoftshrinkOptions) (*Tensor, error) {
+func Softshrink(input *Tensor, options ...SoftshrinkOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(316, input, o.Lambd)
-	return hold[Tensor](r, 0), err
+	err = run(316, []any{input, o.Lambd}, &out)
+	return
 }
 
 // Tanhshrink: input - tanh(input).
-func Tanhshrink(input *Tensor) (*Tensor, error) {
-	r, err := run(317, input)
-	return hold[Tensor](r, 0), err
+func Tanhshrink(input *Tensor) (out *Tensor, err error) {
+	err = run(317, []any{input}, &out)
+	return
 }
 
 // Threshold: input where it is above the threshold, value elsewhere.
-func Threshold(input *Tensor, threshold any, value any) (*Tensor, error) {
-	r, err := run(318, input, threshold, value)
-	return hold[Tensor](r, 0), err
+func Threshold(input *Tensor, threshold any, value any) (out *Tensor, err error) {
+	err = run(318, []any{input, threshold, value}, &out)
+	return
 }
 
 // Threshold_: In-place version of `threshold`.
 func Threshold_(input *Tensor, threshold any, value any) (*Tensor, error) {
-	_, err := run(319, input, threshold, value)
-	return input, err
+	return input, run(319, []any{input, threshold, value})
 }
 
 // Softsign: input / (1 + |input|).
-func Softsign(input *Tensor) (*Tensor, error) {
-	r, err := run(320, input)
-	return hold[Tensor](r, 0), err
+func Softsign(input *Tensor) (out *Tensor, err error) {
+	err = run(320, []any{input}, &out)
+	return
 }
 
 // Selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
-func Selu(input *Tensor) (*Tensor, error) {
-	r, err := run(321, input)
-	return hold[Tensor](r, 0), err
+func Selu(input *Tensor) (out *Tensor, err error) {
+	err = run(321, []any{input}, &out)
+	return
 }
 
 // Selu_: In-place version of `selu`.
 func Selu_(input *Tensor) (*Tensor, error) {
-	_, err := run(322, input)
-	return input, err
+	return input, run(322, []any{input})
 }
 
 // CeluOptions are the optional arguments.
@@ -4523,10 +4201,10 @@ type CeluOptions struct {
 }
 
 // Celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
-func Celu(input *Tensor, options ...CeluOptions) (*Tensor, error) {
+func Celu(input *Tensor, options ...CeluOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(323, input, o.Alpha)
-	return hold[Tensor](r, 0), err
+	err = run(323, []any{input, o.Alpha}, &out)
+	return
 }
 
 // Celu_Options are the optional arguments.
@@ -4538,20 +4216,18 @@ type Celu_Options struct {
 // Celu_: In-place version of `celu`.
 func Celu_(input *Tensor, options ...Celu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(324, input, o.Alpha)
-	return input, err
+	return input, run(324, []any{input, o.Alpha})
 }
 
 // Mish: input * tanh(softplus(input)).
-func Mish(input *Tensor) (*Tensor, error) {
-	r, err := run(325, input)
-	return hold[Tensor](r, 0), err
+func Mish(input *Tensor) (out *Tensor, err error) {
+	err = run(325, []any{input}, &out)
+	return
 }
 
 // Mish_: In-place version of `mish`.
 func Mish_(input *Tensor) (*Tensor, error) {
-	_, err := run(326, input)
-	return input, err
+	return input, run(326, []any{input})
 }
 
 // GluOptions are the optional arguments.
@@ -4561,16 +4237,16 @@ type GluOptions struct {
 }
 
 // Glu: The first half of the input times the sigmoid of the second.
-func Glu(input *Tensor, options ...GluOptions) (*Tensor, error) {
+func Glu(input *Tensor, options ...GluOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(327, input, o.Dim)
-	return hold[Tensor](r, 0), err
+	err = run(327, []any{input, o.Dim}, &out)
+	return
 }
 
 // Prelu: input where it is positive, weight * input elsewhere.
-func (x *Tensor) Prelu(weight *Tensor) (*Tensor, error) {
-	r, err := run(328, x, weight)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Prelu(weight *Tensor) (out *Tensor, err error) {
+	err = run(328, []any{x, weight}, &out)
+	return
 }
 
 // SoftminOptions are the optional arguments.
@@ -4580,450 +4256,416 @@ type SoftminOptions struct {
 }
 
 // Softmin: softmax of -input.
-func Softmin(input *Tensor, dim int, options ...SoftminOptions) (*Tensor, error) {
+func Softmin(input *Tensor, dim int, options ...SoftminOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(329, input, dim, o.Dtype)
-	return hold[Tensor](r, 0), err
+	err = run(329, []any{input, dim, o.Dtype}, &out)
+	return
 }
 
 // Eq: Where input == other.
-func (x *Tensor) Eq(other any) (*Tensor, error) {
-	r, err := run(330, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Eq(other any) (out *Tensor, err error) {
+	err = run(330, []any{x, other}, &out)
+	return
 }
 
 // Eq_: In-place version of `eq`.
 func (x *Tensor) Eq_(other any) (*Tensor, error) {
-	_, err := run(331, x, other)
-	return x, err
+	return x, run(331, []any{x, other})
 }
 
 // Ne: Where input != other.
-func (x *Tensor) Ne(other any) (*Tensor, error) {
-	r, err := run(332, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Ne(other any) (out *Tensor, err error) {
+	err = run(332, []any{x, other}, &out)
+	return
 }
 
 // Ne_: In-place version of `ne`.
 func (x *Tensor) Ne_(other any) (*Tensor, error) {
-	_, err := run(333, x, other)
-	return x, err
+	return x, run(333, []any{x, other})
 }
 
 // Lt: Where input < other.
-func (x *Tensor) Lt(other any) (*Tensor, error) {
-	r, err := run(334, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Lt(other any) (out *Tensor, err error) {
+	err = run(334, []any{x, other}, &out)
+	return
 }
 
 // Lt_: In-place version of `lt`.
 func (x *Tensor) Lt_(other any) (*Tensor, error) {
-	_, err := run(335, x, other)
-	return x, err
+	return x, run(335, []any{x, other})
 }
 
 // Le: Where input <= other.
-func (x *Tensor) Le(other any) (*Tensor, error) {
-	r, err := run(336, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Le(other any) (out *Tensor, err error) {
+	err = run(336, []any{x, other}, &out)
+	return
 }
 
 // Le_: In-place version of `le`.
 func (x *Tensor) Le_(other any) (*Tensor, error) {
-	_, err := run(337, x, other)
-	return x, err
+	return x, run(337, []any{x, other})
 }
 
 // Gt: Where input > other.
-func (x *Tensor) Gt(other any) (*Tensor, error) {
-	r, err := run(338, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Gt(other any) (out *Tensor, err error) {
+	err = run(338, []any{x, other}, &out)
+	return
 }
 
 // Gt_: In-place version of `gt`.
 func (x *Tensor) Gt_(other any) (*Tensor, error) {
-	_, err := run(339, x, other)
-	return x, err
+	return x, run(339, []any{x, other})
 }
 
 // Ge: Where input >= other.
-func (x *Tensor) Ge(other any) (*Tensor, error) {
-	r, err := run(340, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Ge(other any) (out *Tensor, err error) {
+	err = run(340, []any{x, other}, &out)
+	return
 }
 
 // Ge_: In-place version of `ge`.
 func (x *Tensor) Ge_(other any) (*Tensor, error) {
-	_, err := run(341, x, other)
-	return x, err
+	return x, run(341, []any{x, other})
 }
 
 // Isnan: Where elements are NaN.
-func (x *Tensor) Isnan() (*Tensor, error) {
-	r, err := run(342, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Isnan() (out *Tensor, err error) {
+	err = run(342, []any{x}, &out)
+	return
 }
 
 // Isinf: Where elements are infinite.
-func (x *Tensor) Isinf() (*Tensor, error) {
-	r, err := run(343, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Isinf() (out *Tensor, err error) {
+	err = run(343, []any{x}, &out)
+	return
 }
 
 // Isfinite: Where elements are neither infinite nor NaN.
-func (x *Tensor) Isfinite() (*Tensor, error) {
-	r, err := run(344, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Isfinite() (out *Tensor, err error) {
+	err = run(344, []any{x}, &out)
+	return
 }
 
 // LogicalNot: Where elements are zero.
-func (x *Tensor) LogicalNot() (*Tensor, error) {
-	r, err := run(345, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) LogicalNot() (out *Tensor, err error) {
+	err = run(345, []any{x}, &out)
+	return
 }
 
 // LogicalNot_: In-place version of `logical_not`.
 func (x *Tensor) LogicalNot_() (*Tensor, error) {
-	_, err := run(346, x)
-	return x, err
+	return x, run(346, []any{x})
 }
 
 // LogicalAnd: Where both elements are nonzero.
-func (x *Tensor) LogicalAnd(other *Tensor) (*Tensor, error) {
-	r, err := run(347, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) LogicalAnd(other *Tensor) (out *Tensor, err error) {
+	err = run(347, []any{x, other}, &out)
+	return
 }
 
 // LogicalAnd_: In-place version of `logical_and`.
 func (x *Tensor) LogicalAnd_(other *Tensor) (*Tensor, error) {
-	_, err := run(348, x, other)
-	return x, err
+	return x, run(348, []any{x, other})
 }
 
 // LogicalOr: Where an element is nonzero.
-func (x *Tensor) LogicalOr(other *Tensor) (*Tensor, error) {
-	r, err := run(349, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) LogicalOr(other *Tensor) (out *Tensor, err error) {
+	err = run(349, []any{x, other}, &out)
+	return
 }
 
 // LogicalOr_: In-place version of `logical_or`.
 func (x *Tensor) LogicalOr_(other *Tensor) (*Tensor, error) {
-	_, err := run(350, x, other)
-	return x, err
+	return x, run(350, []any{x, other})
 }
 
 // LogicalXor: Where exactly one element is nonzero.
-func (x *Tensor) LogicalXor(other *Tensor) (*Tensor, error) {
-	r, err := run(351, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) LogicalXor(other *Tensor) (out *Tensor, err error) {
+	err = run(351, []any{x, other}, &out)
+	return
 }
 
 // LogicalXor_: In-place version of `logical_xor`.
 func (x *Tensor) LogicalXor_(other *Tensor) (*Tensor, error) {
-	_, err := run(352, x, other)
-	return x, err
+	return x, run(352, []any{x, other})
 }
 
 // BitwiseAnd: Bitwise and of integers; logical and of bools.
-func (x *Tensor) BitwiseAnd(other any) (*Tensor, error) {
-	r, err := run(353, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) BitwiseAnd(other any) (out *Tensor, err error) {
+	err = run(353, []any{x, other}, &out)
+	return
 }
 
 // BitwiseAnd_: In-place version of `bitwise_and`.
 func (x *Tensor) BitwiseAnd_(other any) (*Tensor, error) {
-	_, err := run(354, x, other)
-	return x, err
+	return x, run(354, []any{x, other})
 }
 
 // BitwiseOr: Bitwise or of integers; logical or of bools.
-func (x *Tensor) BitwiseOr(other any) (*Tensor, error) {
-	r, err := run(355, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) BitwiseOr(other any) (out *Tensor, err error) {
+	err = run(355, []any{x, other}, &out)
+	return
 }
 
 // BitwiseOr_: In-place version of `bitwise_or`.
 func (x *Tensor) BitwiseOr_(other any) (*Tensor, error) {
-	_, err := run(356, x, other)
-	return x, err
+	return x, run(356, []any{x, other})
 }
 
 // BitwiseXor: Bitwise exclusive or of integers; logical exclusive or of bools.
-func (x *Tensor) BitwiseXor(other any) (*Tensor, error) {
-	r, err := run(357, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) BitwiseXor(other any) (out *Tensor, err error) {
+	err = run(357, []any{x, other}, &out)
+	return
 }
 
 // BitwiseXor_: In-place version of `bitwise_xor`.
 func (x *Tensor) BitwiseXor_(other any) (*Tensor, error) {
-	_, err := run(358, x, other)
-	return x, err
+	return x, run(358, []any{x, other})
 }
 
 // BitwiseLeftShift: input * 2^other of integers; 0 where other is negative or not less than the
 // number of bits.
-func (x *Tensor) BitwiseLeftShift(other any) (*Tensor, error) {
-	r, err := run(359, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) BitwiseLeftShift(other any) (out *Tensor, err error) {
+	err = run(359, []any{x, other}, &out)
+	return
 }
 
 // BitwiseLeftShift_: In-place version of `bitwise_left_shift`.
 func (x *Tensor) BitwiseLeftShift_(other any) (*Tensor, error) {
-	_, err := run(360, x, other)
-	return x, err
+	return x, run(360, []any{x, other})
 }
 
 // BitwiseRightShift: input / 2^other of integers, rounded down; 0 or -1 where other is negative or
 // not less than the number of bits.
-func (x *Tensor) BitwiseRightShift(other any) (*Tensor, error) {
-	r, err := run(361, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) BitwiseRightShift(other any) (out *Tensor, err error) {
+	err = run(361, []any{x, other}, &out)
+	return
 }
 
 // BitwiseRightShift_: In-place version of `bitwise_right_shift`.
 func (x *Tensor) BitwiseRightShift_(other any) (*Tensor, error) {
-	_, err := run(362, x, other)
-	return x, err
+	return x, run(362, []any{x, other})
 }
 
 // BitwiseNot: Bitwise complement of integers; logical not of bools.
-func (x *Tensor) BitwiseNot() (*Tensor, error) {
-	r, err := run(363, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) BitwiseNot() (out *Tensor, err error) {
+	err = run(363, []any{x}, &out)
+	return
 }
 
 // Where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
-func Where(condition *Tensor, input any, other any) (*Tensor, error) {
-	r, err := run(364, condition, input, other)
-	return hold[Tensor](r, 0), err
+func Where(condition *Tensor, input any, other any) (out *Tensor, err error) {
+	err = run(364, []any{condition, input, other}, &out)
+	return
 }
 
 // MaskedFill: The input with value where the mask holds. The result has the input's dtype.
-func (x *Tensor) MaskedFill(mask *Tensor, value any) (*Tensor, error) {
-	r, err := run(365, x, mask, value)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) MaskedFill(mask *Tensor, value any) (out *Tensor, err error) {
+	err = run(365, []any{x, mask, value}, &out)
+	return
 }
 
 // MaskedFill_: In-place version of `masked_fill`.
 func (x *Tensor) MaskedFill_(mask *Tensor, value any) (*Tensor, error) {
-	_, err := run(366, x, mask, value)
-	return x, err
+	return x, run(366, []any{x, mask, value})
 }
 
 // Tan: Tangent of each element.
-func (x *Tensor) Tan() (*Tensor, error) {
-	r, err := run(367, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Tan() (out *Tensor, err error) {
+	err = run(367, []any{x}, &out)
+	return
 }
 
 // Tan_: In-place version of `tan`.
 func (x *Tensor) Tan_() (*Tensor, error) {
-	_, err := run(368, x)
-	return x, err
+	return x, run(368, []any{x})
 }
 
 // Asin: Inverse sine of each element; NaN outside of [-1, 1].
-func (x *Tensor) Asin() (*Tensor, error) {
-	r, err := run(369, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Asin() (out *Tensor, err error) {
+	err = run(369, []any{x}, &out)
+	return
 }
 
 // Asin_: In-place version of `asin`.
 func (x *Tensor) Asin_() (*Tensor, error) {
-	_, err := run(370, x)
-	return x, err
+	return x, run(370, []any{x})
 }
 
 // Acos: Inverse cosine of each element; NaN outside of [-1, 1].
-func (x *Tensor) Acos() (*Tensor, error) {
-	r, err := run(371, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Acos() (out *Tensor, err error) {
+	err = run(371, []any{x}, &out)
+	return
 }
 
 // Acos_: In-place version of `acos`.
 func (x *Tensor) Acos_() (*Tensor, error) {
-	_, err := run(372, x)
-	return x, err
+	return x, run(372, []any{x})
 }
 
 // Atan: Inverse tangent of each element.
-func (x *Tensor) Atan() (*Tensor, error) {
-	r, err := run(373, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Atan() (out *Tensor, err error) {
+	err = run(373, []any{x}, &out)
+	return
 }
 
 // Atan_: In-place version of `atan`.
 func (x *Tensor) Atan_() (*Tensor, error) {
-	_, err := run(374, x)
-	return x, err
+	return x, run(374, []any{x})
 }
 
 // Sinh: Hyperbolic sine of each element.
-func (x *Tensor) Sinh() (*Tensor, error) {
-	r, err := run(375, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Sinh() (out *Tensor, err error) {
+	err = run(375, []any{x}, &out)
+	return
 }
 
 // Sinh_: In-place version of `sinh`.
 func (x *Tensor) Sinh_() (*Tensor, error) {
-	_, err := run(376, x)
-	return x, err
+	return x, run(376, []any{x})
 }
 
 // Cosh: Hyperbolic cosine of each element.
-func (x *Tensor) Cosh() (*Tensor, error) {
-	r, err := run(377, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Cosh() (out *Tensor, err error) {
+	err = run(377, []any{x}, &out)
+	return
 }
 
 // Cosh_: In-place version of `cosh`.
 func (x *Tensor) Cosh_() (*Tensor, error) {
-	_, err := run(378, x)
-	return x, err
+	return x, run(378, []any{x})
 }
 
 // Asinh: Inverse hyperbolic sine of each element.
-func (x *Tensor) Asinh() (*Tensor, error) {
-	r, err := run(379, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Asinh() (out *Tensor, err error) {
+	err = run(379, []any{x}, &out)
+	return
 }
 
 // Asinh_: In-place version of `asinh`.
 func (x *Tensor) Asinh_() (*Tensor, error) {
-	_, err := run(380, x)
-	return x, err
+	return x, run(380, []any{x})
 }
 
 // Acosh: Inverse hyperbolic cosine of each element; NaN below 1.
-func (x *Tensor) Acosh() (*Tensor, error) {
-	r, err := run(381, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Acosh() (out *Tensor, err error) {
+	err = run(381, []any{x}, &out)
+	return
 }
 
 // Acosh_: In-place version of `acosh`.
 func (x *Tensor) Acosh_() (*Tensor, error) {
-	_, err := run(382, x)
-	return x, err
+	return x, run(382, []any{x})
 }
 
 // Atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
-func (x *Tensor) Atanh() (*Tensor, error) {
-	r, err := run(383, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Atanh() (out *Tensor, err error) {
+	err = run(383, []any{x}, &out)
+	return
 }
 
 // Atanh_: In-place version of `atanh`.
 func (x *Tensor) Atanh_() (*Tensor, error) {
-	_, err := run(384, x)
-	return x, err
+	return x, run(384, []any{x})
 }
 
 // Atan2: Angle of the point (other, input), in [-pi, pi].
-func (x *Tensor) Atan2(other *Tensor) (*Tensor, error) {
-	r, err := run(385, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Atan2(other *Tensor) (out *Tensor, err error) {
+	err = run(385, []any{x, other}, &out)
+	return
 }
 
 // Atan2_: In-place version of `atan2`.
 func (x *Tensor) Atan2_(other *Tensor) (*Tensor, error) {
-	_, err := run(386, x, other)
-	return x, err
+	return x, run(386, []any{x, other})
 }
 
 // Hypot: sqrt(input^2 + other^2), without overflow.
-func (x *Tensor) Hypot(other *Tensor) (*Tensor, error) {
-	r, err := run(387, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Hypot(other *Tensor) (out *Tensor, err error) {
+	err = run(387, []any{x, other}, &out)
+	return
 }
 
 // Hypot_: In-place version of `hypot`.
 func (x *Tensor) Hypot_(other *Tensor) (*Tensor, error) {
-	_, err := run(388, x, other)
-	return x, err
+	return x, run(388, []any{x, other})
 }
 
 // Sinc: sin(pi input) / (pi input), and 1 at 0.
-func (x *Tensor) Sinc() (*Tensor, error) {
-	r, err := run(389, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Sinc() (out *Tensor, err error) {
+	err = run(389, []any{x}, &out)
+	return
 }
 
 // Sinc_: In-place version of `sinc`.
 func (x *Tensor) Sinc_() (*Tensor, error) {
-	_, err := run(390, x)
-	return x, err
+	return x, run(390, []any{x})
 }
 
 // Deg2rad: Degrees in radians.
-func (x *Tensor) Deg2rad() (*Tensor, error) {
-	r, err := run(391, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Deg2rad() (out *Tensor, err error) {
+	err = run(391, []any{x}, &out)
+	return
 }
 
 // Deg2rad_: In-place version of `deg2rad`.
 func (x *Tensor) Deg2rad_() (*Tensor, error) {
-	_, err := run(392, x)
-	return x, err
+	return x, run(392, []any{x})
 }
 
 // Rad2deg: Radians in degrees.
-func (x *Tensor) Rad2deg() (*Tensor, error) {
-	r, err := run(393, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Rad2deg() (out *Tensor, err error) {
+	err = run(393, []any{x}, &out)
+	return
 }
 
 // Rad2deg_: In-place version of `rad2deg`.
 func (x *Tensor) Rad2deg_() (*Tensor, error) {
-	_, err := run(394, x)
-	return x, err
+	return x, run(394, []any{x})
 }
 
 // Expm1: exp(input) - 1, accurate near 0.
-func (x *Tensor) Expm1() (*Tensor, error) {
-	r, err := run(395, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Expm1() (out *Tensor, err error) {
+	err = run(395, []any{x}, &out)
+	return
 }
 
 // Expm1_: In-place version of `expm1`.
 func (x *Tensor) Expm1_() (*Tensor, error) {
-	_, err := run(396, x)
-	return x, err
+	return x, run(396, []any{x})
 }
 
 // Exp2: 2 to the power of each element.
-func (x *Tensor) Exp2() (*Tensor, error) {
-	r, err := run(397, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Exp2() (out *Tensor, err error) {
+	err = run(397, []any{x}, &out)
+	return
 }
 
 // Exp2_: In-place version of `exp2`.
 func (x *Tensor) Exp2_() (*Tensor, error) {
-	_, err := run(398, x)
-	return x, err
+	return x, run(398, []any{x})
 }
 
 // Log2: Logarithm to the base 2.
-func (x *Tensor) Log2() (*Tensor, error) {
-	r, err := run(399, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Log2() (out *Tensor, err error) {
+	err = run(399, []any{x}, &out)
+	return
 }
 
 // Log2_: In-place version of `log2`.
 func (x *Tensor) Log2_() (*Tensor, error) {
-	_, err := run(400, x)
-	return x, err
+	return x, run(400, []any{x})
 }
 
 // Log10: Logarithm to the base 10.
-func (x *Tensor) Log10() (*Tensor, error) {
-	r, err := run(401, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Log10() (out *Tensor, err error) {
+	err = run(401, []any{x}, &out)
+	return
 }
 
 // Log10_: In-place version of `log10`.
 func (x *Tensor) Log10_() (*Tensor, error) {
-	_, err := run(402, x)
-	return x, err
+	return x, run(402, []any{x})
 }
 
 // LogitOptions are the optional arguments.
@@ -5033,10 +4675,10 @@ type LogitOptions struct {
 }
 
 // Logit: log(input / (1 - input)), the inverse of sigmoid.
-func (x *Tensor) Logit(options ...LogitOptions) (*Tensor, error) {
+func (x *Tensor) Logit(options ...LogitOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(403, x, o.Eps)
-	return hold[Tensor](r, 0), err
+	err = run(403, []any{x, o.Eps}, &out)
+	return
 }
 
 // Logit_Options are the optional arguments.
@@ -5048,164 +4690,153 @@ type Logit_Options struct {
 // Logit_: In-place version of `logit`.
 func (x *Tensor) Logit_(options ...Logit_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(404, x, o.Eps)
-	return x, err
+	return x, run(404, []any{x, o.Eps})
 }
 
 // Xlogy: input * log(other), and 0 where input is 0.
-func Xlogy(input any, other any) (*Tensor, error) {
-	r, err := run(405, input, other)
-	return hold[Tensor](r, 0), err
+func Xlogy(input any, other any) (out *Tensor, err error) {
+	err = run(405, []any{input, other}, &out)
+	return
 }
 
 // Xlogy_: In-place version of `xlogy`.
 func (x *Tensor) Xlogy_(other any) (*Tensor, error) {
-	_, err := run(406, x, other)
-	return x, err
+	return x, run(406, []any{x, other})
 }
 
 // Logaddexp: log(exp(input) + exp(other)), without overflow.
-func (x *Tensor) Logaddexp(other *Tensor) (*Tensor, error) {
-	r, err := run(407, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Logaddexp(other *Tensor) (out *Tensor, err error) {
+	err = run(407, []any{x, other}, &out)
+	return
 }
 
 // Logaddexp2: log2(2^input + 2^other), without overflow.
-func (x *Tensor) Logaddexp2(other *Tensor) (*Tensor, error) {
-	r, err := run(408, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Logaddexp2(other *Tensor) (out *Tensor, err error) {
+	err = run(408, []any{x, other}, &out)
+	return
 }
 
 // FloatPower: pow in float64.
-func FloatPower(input any, exponent any) (*Tensor, error) {
-	r, err := run(409, input, exponent)
-	return hold[Tensor](r, 0), err
+func FloatPower(input any, exponent any) (out *Tensor, err error) {
+	err = run(409, []any{input, exponent}, &out)
+	return
 }
 
 // FloatPower_: In-place version of `float_power`.
 func (x *Tensor) FloatPower_(exponent any) (*Tensor, error) {
-	_, err := run(410, x, exponent)
-	return x, err
+	return x, run(410, []any{x, exponent})
 }
 
 // Ldexp: input * 2^other.
-func (x *Tensor) Ldexp(other *Tensor) (*Tensor, error) {
-	r, err := run(411, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Ldexp(other *Tensor) (out *Tensor, err error) {
+	err = run(411, []any{x, other}, &out)
+	return
 }
 
 // Ldexp_: In-place version of `ldexp`.
 func (x *Tensor) Ldexp_(other *Tensor) (*Tensor, error) {
-	_, err := run(412, x, other)
-	return x, err
+	return x, run(412, []any{x, other})
 }
 
 // Frac: The part behind the point, with the sign of the element.
-func (x *Tensor) Frac() (*Tensor, error) {
-	r, err := run(413, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Frac() (out *Tensor, err error) {
+	err = run(413, []any{x}, &out)
+	return
 }
 
 // Frac_: In-place version of `frac`.
 func (x *Tensor) Frac_() (*Tensor, error) {
-	_, err := run(414, x)
-	return x, err
+	return x, run(414, []any{x})
 }
 
 // RoundDecimals: Rounded to so many decimals; halves go to the even neighbour.
-func (x *Tensor) RoundDecimals(decimals int) (*Tensor, error) {
-	r, err := run(415, x, decimals)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) RoundDecimals(decimals int) (out *Tensor, err error) {
+	err = run(415, []any{x, decimals}, &out)
+	return
 }
 
 // RoundDecimals_: In-place version of `round_decimals`.
 func (x *Tensor) RoundDecimals_(decimals int) (*Tensor, error) {
-	_, err := run(416, x, decimals)
-	return x, err
+	return x, run(416, []any{x, decimals})
 }
 
 // Positive: The tensor itself.
-func (x *Tensor) Positive() (*Tensor, error) {
-	r, err := run(417, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Positive() (out *Tensor, err error) {
+	err = run(417, []any{x}, &out)
+	return
 }
 
 // Signbit: Where the sign is minus, that of -0 too.
-func (x *Tensor) Signbit() (*Tensor, error) {
-	r, err := run(418, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Signbit() (out *Tensor, err error) {
+	err = run(418, []any{x}, &out)
+	return
 }
 
 // Copysign: The size of input with the sign of other.
-func (x *Tensor) Copysign(other any) (*Tensor, error) {
-	r, err := run(419, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Copysign(other any) (out *Tensor, err error) {
+	err = run(419, []any{x, other}, &out)
+	return
 }
 
 // Copysign_: In-place version of `copysign`.
 func (x *Tensor) Copysign_(other any) (*Tensor, error) {
-	_, err := run(420, x, other)
-	return x, err
+	return x, run(420, []any{x, other})
 }
 
 // Fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
-func (x *Tensor) Fmod(other any) (*Tensor, error) {
-	r, err := run(421, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Fmod(other any) (out *Tensor, err error) {
+	err = run(421, []any{x, other}, &out)
+	return
 }
 
 // Fmod_: In-place version of `fmod`.
 func (x *Tensor) Fmod_(other any) (*Tensor, error) {
-	_, err := run(422, x, other)
-	return x, err
+	return x, run(422, []any{x, other})
 }
 
 // Gcd: Greatest common divisor of integers.
-func (x *Tensor) Gcd(other *Tensor) (*Tensor, error) {
-	r, err := run(423, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Gcd(other *Tensor) (out *Tensor, err error) {
+	err = run(423, []any{x, other}, &out)
+	return
 }
 
 // Gcd_: In-place version of `gcd`.
 func (x *Tensor) Gcd_(other *Tensor) (*Tensor, error) {
-	_, err := run(424, x, other)
-	return x, err
+	return x, run(424, []any{x, other})
 }
 
 // Lcm: Least common multiple of integers.
-func (x *Tensor) Lcm(other *Tensor) (*Tensor, error) {
-	r, err := run(425, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Lcm(other *Tensor) (out *Tensor, err error) {
+	err = run(425, []any{x, other}, &out)
+	return
 }
 
 // Lcm_: In-place version of `lcm`.
 func (x *Tensor) Lcm_(other *Tensor) (*Tensor, error) {
-	_, err := run(426, x, other)
-	return x, err
+	return x, run(426, []any{x, other})
 }
 
 // Heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
-func (x *Tensor) Heaviside(values *Tensor) (*Tensor, error) {
-	r, err := run(427, x, values)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Heaviside(values *Tensor) (out *Tensor, err error) {
+	err = run(427, []any{x, values}, &out)
+	return
 }
 
 // Heaviside_: In-place version of `heaviside`.
 func (x *Tensor) Heaviside_(values *Tensor) (*Tensor, error) {
-	_, err := run(428, x, values)
-	return x, err
+	return x, run(428, []any{x, values})
 }
 
 // Fmax: The larger of two elements; the other one if one is NaN.
-func (x *Tensor) Fmax(other *Tensor) (*Tensor, error) {
-	r, err := run(429, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Fmax(other *Tensor) (out *Tensor, err error) {
+	err = run(429, []any{x, other}, &out)
+	return
 }
 
 // Fmin: The smaller of two elements; the other one if one is NaN.
-func (x *Tensor) Fmin(other *Tensor) (*Tensor, error) {
-	r, err := run(430, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Fmin(other *Tensor) (out *Tensor, err error) {
+	err = run(430, []any{x, other}, &out)
+	return
 }
 
 // NanToNumOptions are the optional arguments.
@@ -5221,10 +4852,10 @@ type NanToNumOptions struct {
 }
 
 // NanToNum: The input with finite numbers in the place of NaN and infinities.
-func (x *Tensor) NanToNum(options ...NanToNumOptions) (*Tensor, error) {
+func (x *Tensor) NanToNum(options ...NanToNumOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(431, x, o.Nan, o.Posinf, o.Neginf)
-	return hold[Tensor](r, 0), err
+	err = run(431, []any{x, o.Nan, o.Posinf, o.Neginf}, &out)
+	return
 }
 
 // NanToNum_Options are the optional arguments.
@@ -5242,38 +4873,36 @@ type NanToNum_Options struct {
 // NanToNum_: In-place version of `nan_to_num`.
 func (x *Tensor) NanToNum_(options ...NanToNum_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(432, x, o.Nan, o.Posinf, o.Neginf)
-	return x, err
+	return x, run(432, []any{x, o.Nan, o.Posinf, o.Neginf})
 }
 
 // Isposinf: Where elements are infinity.
-func (x *Tensor) Isposinf() (*Tensor, error) {
-	r, err := run(433, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Isposinf() (out *Tensor, err error) {
+	err = run(433, []any{x}, &out)
+	return
 }
 
 // Isneginf: Where elements are -infinity.
-func (x *Tensor) Isneginf() (*Tensor, error) {
-	r, err := run(434, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Isneginf() (out *Tensor, err error) {
+	err = run(434, []any{x}, &out)
+	return
 }
 
 // Isreal: Where elements have no imaginary part: everywhere.
-func (x *Tensor) Isreal() (*Tensor, error) {
-	r, err := run(435, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Isreal() (out *Tensor, err error) {
+	err = run(435, []any{x}, &out)
+	return
 }
 
 // Lerp: input + weight * (end - input).
-func (x *Tensor) Lerp(end *Tensor, weight any) (*Tensor, error) {
-	r, err := run(436, x, end, weight)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Lerp(end *Tensor, weight any) (out *Tensor, err error) {
+	err = run(436, []any{x, end, weight}, &out)
+	return
 }
 
 // Lerp_: In-place version of `lerp`.
 func (x *Tensor) Lerp_(end *Tensor, weight any) (*Tensor, error) {
-	_, err := run(437, x, end, weight)
-	return x, err
+	return x, run(437, []any{x, end, weight})
 }
 
 // AddcmulOptions are the optional arguments.
@@ -5283,10 +4912,10 @@ type AddcmulOptions struct {
 }
 
 // Addcmul: input + value * tensor1 * tensor2.
-func (x *Tensor) Addcmul(tensor1 *Tensor, tensor2 *Tensor, options ...AddcmulOptions) (*Tensor, error) {
+func (x *Tensor) Addcmul(tensor1 *Tensor, tensor2 *Tensor, options ...AddcmulOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(438, x, tensor1, tensor2, o.Value)
-	return hold[Tensor](r, 0), err
+	err = run(438, []any{x, tensor1, tensor2, o.Value}, &out)
+	return
 }
 
 // Addcmul_Options are the optional arguments.
@@ -5298,8 +4927,7 @@ type Addcmul_Options struct {
 // Addcmul_: In-place version of `addcmul`.
 func (x *Tensor) Addcmul_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcmul_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(439, x, tensor1, tensor2, o.Value)
-	return x, err
+	return x, run(439, []any{x, tensor1, tensor2, o.Value})
 }
 
 // AddcdivOptions are the optional arguments.
@@ -5309,10 +4937,10 @@ type AddcdivOptions struct {
 }
 
 // Addcdiv: input + value * tensor1 / tensor2.
-func (x *Tensor) Addcdiv(tensor1 *Tensor, tensor2 *Tensor, options ...AddcdivOptions) (*Tensor, error) {
+func (x *Tensor) Addcdiv(tensor1 *Tensor, tensor2 *Tensor, options ...AddcdivOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(440, x, tensor1, tensor2, o.Value)
-	return hold[Tensor](r, 0), err
+	err = run(440, []any{x, tensor1, tensor2, o.Value}, &out)
+	return
 }
 
 // Addcdiv_Options are the optional arguments.
@@ -5324,8 +4952,7 @@ type Addcdiv_Options struct {
 // Addcdiv_: In-place version of `addcdiv`.
 func (x *Tensor) Addcdiv_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcdiv_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(441, x, tensor1, tensor2, o.Value)
-	return x, err
+	return x, run(441, []any{x, tensor1, tensor2, o.Value})
 }
 
 // MaxPool2dOptions are the optional arguments.
@@ -5345,10 +4972,10 @@ type MaxPool2dOptions struct {
 
 // MaxPool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
 // (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
-func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (*Tensor, error) {
+func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(442, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
-	return hold[Tensor](r, 0), err
+	err = run(442, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &out)
+	return
 }
 
 // MaxPool2dWithIndicesOptions are the optional arguments.
@@ -5369,10 +4996,10 @@ type MaxPool2dWithIndicesOptions struct {
 // MaxPool2dWithIndices: Maximum of each window, and where it is: -1 of a window that holds padding
 // alone, as dilated ones may. The maxima, and their positions in the flattened height x width
 // (int64).
-func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (*Tensor, *Tensor, error) {
+func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	r, err := run(443, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
-	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+	err = run(443, []any{input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode}, &values, &indices)
+	return
 }
 
 // AvgPool2dOptions are the optional arguments.
@@ -5395,10 +5022,10 @@ type AvgPool2dOptions struct {
 
 // AvgPool2d: Mean of each window. Height and width become (size + 2 * padding - kernel) / stride +
 // 1, rounded down, or up in ceil_mode.
-func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (*Tensor, error) {
+func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(444, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
-	return hold[Tensor](r, 0), err
+	err = run(444, []any{input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride}, &out)
+	return
 }
 
 // RandOptions are the optional arguments.
@@ -5417,10 +5044,10 @@ type RandOptions struct {
 }
 
 // Rand: Uniform numbers in [0, 1).
-func Rand(size []int, options ...RandOptions) (*Tensor, error) {
+func Rand(size []int, options ...RandOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(445, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(445, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // RandnOptions are the optional arguments.
@@ -5439,10 +5066,10 @@ type RandnOptions struct {
 }
 
 // Randn: Normal numbers with mean 0 and variance 1.
-func Randn(size []int, options ...RandnOptions) (*Tensor, error) {
+func Randn(size []int, options ...RandnOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(446, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(446, []any{size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // RandintOptions are the optional arguments.
@@ -5461,10 +5088,10 @@ type RandintOptions struct {
 }
 
 // Randint: Uniform integers in [low, high).
-func Randint(low int, high int, size []int, options ...RandintOptions) (*Tensor, error) {
+func Randint(low int, high int, size []int, options ...RandintOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(447, low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(447, []any{low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // RandpermOptions are the optional arguments.
@@ -5483,10 +5110,10 @@ type RandpermOptions struct {
 }
 
 // Randperm: The integers from 0 to n - 1 in random order.
-func Randperm(n int, options ...RandpermOptions) (*Tensor, error) {
+func Randperm(n int, options ...RandpermOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(448, n, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
-	return hold[Tensor](r, 0), err
+	err = run(448, []any{n, o.Generator, o.Dtype, o.Device, o.RequiresGrad}, &out)
+	return
 }
 
 // RandLikeOptions are the optional arguments.
@@ -5508,10 +5135,10 @@ type RandLikeOptions struct {
 }
 
 // RandLike: Uniform numbers in [0, 1), in the input's shape.
-func RandLike(input *Tensor, options ...RandLikeOptions) (*Tensor, error) {
+func RandLike(input *Tensor, options ...RandLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(449, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(449, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	return
 }
 
 // RandnLikeOptions are the optional arguments.
@@ -5533,10 +5160,10 @@ type RandnLikeOptions struct {
 }
 
 // RandnLike: Normal numbers, in the input's shape.
-func RandnLike(input *Tensor, options ...RandnLikeOptions) (*Tensor, error) {
+func RandnLike(input *Tensor, options ...RandnLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(450, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(450, []any{input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	return
 }
 
 // RandintLikeOptions are the optional arguments.
@@ -5558,10 +5185,10 @@ type RandintLikeOptions struct {
 }
 
 // RandintLike: Uniform integers in [low, high), in the input's shape.
-func RandintLike(input *Tensor, low int, high int, options ...RandintLikeOptions) (*Tensor, error) {
+func RandintLike(input *Tensor, low int, high int, options ...RandintLikeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(451, input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
-	return hold[Tensor](r, 0), err
+	err = run(451, []any{input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat}, &out)
+	return
 }
 
 // BernoulliOptions are the optional arguments.
@@ -5571,10 +5198,10 @@ type BernoulliOptions struct {
 }
 
 // Bernoulli: 1 with the probability that the input says, else 0.
-func (x *Tensor) Bernoulli(options ...BernoulliOptions) (*Tensor, error) {
+func (x *Tensor) Bernoulli(options ...BernoulliOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(452, x, o.Generator)
-	return hold[Tensor](r, 0), err
+	err = run(452, []any{x, o.Generator}, &out)
+	return
 }
 
 // Uniform_Options are the optional arguments.
@@ -5592,8 +5219,7 @@ type Uniform_Options struct {
 // Uniform_: Fills the tensor with uniform numbers in [low, high).
 func (x *Tensor) Uniform_(options ...Uniform_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(453, x, o.Low, o.High, o.Generator)
-	return x, err
+	return x, run(453, []any{x, o.Low, o.High, o.Generator})
 }
 
 // Normal_Options are the optional arguments.
@@ -5611,8 +5237,7 @@ type Normal_Options struct {
 // Normal_: Fills the tensor with normal numbers.
 func (x *Tensor) Normal_(options ...Normal_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(454, x, o.Mean, o.Std, o.Generator)
-	return x, err
+	return x, run(454, []any{x, o.Mean, o.Std, o.Generator})
 }
 
 // Bernoulli_Options are the optional arguments.
@@ -5627,8 +5252,7 @@ type Bernoulli_Options struct {
 // Bernoulli_: Fills the tensor with 1 with probability p, else 0.
 func (x *Tensor) Bernoulli_(options ...Bernoulli_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(455, x, o.P, o.Generator)
-	return x, err
+	return x, run(455, []any{x, o.P, o.Generator})
 }
 
 // Random_Options are the optional arguments.
@@ -5640,15 +5264,13 @@ type Random_Options struct {
 // Random_: Fills the tensor with uniform integers in [low, high).
 func (x *Tensor) Random_(low int, high int, options ...Random_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(456, x, low, high, o.Generator)
-	return x, err
+	return x, run(456, []any{x, low, high, o.Generator})
 }
 
 // ManualSeed: Seeds the default generators of all devices: the process's, or the context's own
 // after set_own_generators.
 func ManualSeed(seed int) error {
-	_, err := run(457, seed)
-	return err
+	return run(457, []any{seed})
 }
 
 // DefaultGeneratorOptions are the optional arguments.
@@ -5659,10 +5281,10 @@ type DefaultGeneratorOptions struct {
 
 // DefaultGenerator: The generator that is used on a device when none is given: the process's, or
 // the context's own after set_own_generators.
-func DefaultGenerator(options ...DefaultGeneratorOptions) (*Generator, error) {
+func DefaultGenerator(options ...DefaultGeneratorOptions) (out *Generator, err error) {
 	o := last(options)
-	r, err := run(458, o.Device)
-	return hold[Generator](r, 0), err
+	err = run(458, []any{o.Device}, &out)
+	return
 }
 
 // SetOwnGenerators: Gives this context (a thread's, unless another is swapped in) default
@@ -5670,14 +5292,13 @@ func DefaultGenerator(options ...DefaultGeneratorOptions) (*Generator, error) {
 // Without, all threads draw from the process's: what one of them gets depends on how many the
 // others took.
 func SetOwnGenerators(mode bool) error {
-	_, err := run(459, mode)
-	return err
+	return run(459, []any{mode})
 }
 
 // HasOwnGenerators: Whether this context has default generators of its own.
-func HasOwnGenerators() (bool, error) {
-	r, err := run(460)
-	return as[bool](r, 0), err
+func HasOwnGenerators() (out bool, err error) {
+	err = run(460, []any{}, &out)
+	return
 }
 
 // GeneratorNewOptions are the optional arguments.
@@ -5687,41 +5308,39 @@ type GeneratorNewOptions struct {
 }
 
 // GeneratorNew: A new generator, seeded with a fixed number.
-func GeneratorNew(options ...GeneratorNewOptions) (*Generator, error) {
+func GeneratorNew(options ...GeneratorNewOptions) (out *Generator, err error) {
 	o := last(options)
-	r, err := run(461, o.Device)
-	return hold[Generator](r, 0), err
+	err = run(461, []any{o.Device}, &out)
+	return
 }
 
 // Device: The device that the generator's numbers are drawn on.
-func (x *Generator) Device() (Device, error) {
-	r, err := run(462, x)
-	return as[Device](r, 0), err
+func (x *Generator) Device() (out Device, err error) {
+	err = run(462, []any{x}, &out)
+	return
 }
 
 // ManualSeed: Starts the generator's sequence for a seed.
 func (x *Generator) ManualSeed(seed int) error {
-	_, err := run(463, x, seed)
-	return err
+	return run(463, []any{x, seed})
 }
 
 // InitialSeed: The seed that was set last.
-func (x *Generator) InitialSeed() (int, error) {
-	r, err := run(464, x)
-	return as[int](r, 0), err
+func (x *Generator) InitialSeed() (out int, err error) {
+	err = run(464, []any{x}, &out)
+	return
 }
 
 // GetState: What set_state needs to draw the same numbers again. An int64 tensor [2]: seed and
 // offset.
-func (x *Generator) GetState() (*Tensor, error) {
-	r, err := run(465, x)
-	return hold[Tensor](r, 0), err
+func (x *Generator) GetState() (out *Tensor, err error) {
+	err = run(465, []any{x}, &out)
+	return
 }
 
 // SetState: Continues where get_state was called.
 func (x *Generator) SetState(state *Tensor) error {
-	_, err := run(466, x, state)
-	return err
+	return run(466, []any{x, state})
 }
 
 // SumOptions are the optional arguments.
@@ -5737,10 +5356,10 @@ type SumOptions struct {
 }
 
 // Sum: Sum of elements.
-func (x *Tensor) Sum(options ...SumOptions) (*Tensor, error) {
+func (x *Tensor) Sum(options ...SumOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(467, x, o.Dim, o.Keepdim, o.Dtype)
-	return hold[Tensor](r, 0), err
+	err = run(467, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	return
 }
 
 // MeanOptions are the optional arguments.
@@ -5756,10 +5375,10 @@ type MeanOptions struct {
 }
 
 // Mean: Mean of elements.
-func (x *Tensor) Mean(options ...MeanOptions) (*Tensor, error) {
+func (x *Tensor) Mean(options ...MeanOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(468, x, o.Dim, o.Keepdim, o.Dtype)
-	return hold[Tensor](r, 0), err
+	err = run(468, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	return
 }
 
 // ProdOptions are the optional arguments.
@@ -5775,16 +5394,16 @@ type ProdOptions struct {
 }
 
 // Prod: Product of elements.
-func (x *Tensor) Prod(options ...ProdOptions) (*Tensor, error) {
+func (x *Tensor) Prod(options ...ProdOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(469, x, o.Dim, o.Keepdim, o.Dtype)
-	return hold[Tensor](r, 0), err
+	err = run(469, []any{x, o.Dim, o.Keepdim, o.Dtype}, &out)
+	return
 }
 
 // Max: Largest element; NaN if there is one. Equal elements share the gradient.
-func (x *Tensor) Max() (*Tensor, error) {
-	r, err := run(470, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Max() (out *Tensor, err error) {
+	err = run(470, []any{x}, &out)
+	return
 }
 
 // MaxDimOptions are the optional arguments.
@@ -5795,16 +5414,16 @@ type MaxDimOptions struct {
 
 // MaxDim: Largest element along a dimension, and where it is. The largest elements and the
 // positions of the first of them (int64).
-func (x *Tensor) MaxDim(dim int, options ...MaxDimOptions) (*Tensor, *Tensor, error) {
+func (x *Tensor) MaxDim(dim int, options ...MaxDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	r, err := run(471, x, dim, o.Keepdim)
-	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+	err = run(471, []any{x, dim, o.Keepdim}, &values, &indices)
+	return
 }
 
 // Min: Smallest element; NaN if there is one. Equal elements share the gradient.
-func (x *Tensor) Min() (*Tensor, error) {
-	r, err := run(472, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Min() (out *Tensor, err error) {
+	err = run(472, []any{x}, &out)
+	return
 }
 
 // MinDimOptions are the optional arguments.
@@ -5815,10 +5434,10 @@ type MinDimOptions struct {
 
 // MinDim: Smallest element along a dimension, and where it is. The smallest elements and the
 // positions of the first of them (int64).
-func (x *Tensor) MinDim(dim int, options ...MinDimOptions) (*Tensor, *Tensor, error) {
+func (x *Tensor) MinDim(dim int, options ...MinDimOptions) (values *Tensor, indices *Tensor, err error) {
 	o := last(options)
-	r, err := run(473, x, dim, o.Keepdim)
-	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+	err = run(473, []any{x, dim, o.Keepdim}, &values, &indices)
+	return
 }
 
 // AmaxOptions are the optional arguments.
@@ -5831,10 +5450,10 @@ type AmaxOptions struct {
 }
 
 // Amax: Largest element over dimensions. Equal elements share the gradient.
-func (x *Tensor) Amax(options ...AmaxOptions) (*Tensor, error) {
+func (x *Tensor) Amax(options ...AmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(474, x, o.Dim, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(474, []any{x, o.Dim, o.Keepdim}, &out)
+	return
 }
 
 // AminOptions are the optional arguments.
@@ -5847,10 +5466,10 @@ type AminOptions struct {
 }
 
 // Amin: Smallest element over dimensions. Equal elements share the gradient.
-func (x *Tensor) Amin(options ...AminOptions) (*Tensor, error) {
+func (x *Tensor) Amin(options ...AminOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(475, x, o.Dim, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(475, []any{x, o.Dim, o.Keepdim}, &out)
+	return
 }
 
 // ArgmaxOptions are the optional arguments.
@@ -5863,10 +5482,10 @@ type ArgmaxOptions struct {
 }
 
 // Argmax: Position of the first largest element (int64).
-func (x *Tensor) Argmax(options ...ArgmaxOptions) (*Tensor, error) {
+func (x *Tensor) Argmax(options ...ArgmaxOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(476, x, o.Dim, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(476, []any{x, o.Dim, o.Keepdim}, &out)
+	return
 }
 
 // ArgminOptions are the optional arguments.
@@ -5879,10 +5498,10 @@ type ArgminOptions struct {
 }
 
 // Argmin: Position of the first smallest element (int64).
-func (x *Tensor) Argmin(options ...ArgminOptions) (*Tensor, error) {
+func (x *Tensor) Argmin(options ...ArgminOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(477, x, o.Dim, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(477, []any{x, o.Dim, o.Keepdim}, &out)
+	return
 }
 
 // VarOptions are the optional arguments.
@@ -5899,10 +5518,10 @@ type VarOptions struct {
 }
 
 // Var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
-func (x *Tensor) Var(options ...VarOptions) (*Tensor, error) {
+func (x *Tensor) Var(options ...VarOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(478, x, o.Dim, o.Correction, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(478, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
+	return
 }
 
 // StdOptions are the optional arguments.
@@ -5919,10 +5538,10 @@ type StdOptions struct {
 }
 
 // Std: Standard deviation: the square root of var.
-func (x *Tensor) Std(options ...StdOptions) (*Tensor, error) {
+func (x *Tensor) Std(options ...StdOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(479, x, o.Dim, o.Correction, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(479, []any{x, o.Dim, o.Correction, o.Keepdim}, &out)
+	return
 }
 
 // NormOptions are the optional arguments.
@@ -5942,10 +5561,10 @@ type NormOptions struct {
 
 // Norm: Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for
 // p = 0 the number of nonzero elements.
-func (x *Tensor) Norm(options ...NormOptions) (*Tensor, error) {
+func (x *Tensor) Norm(options ...NormOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(480, x, o.P, o.Dim, o.Keepdim, o.Dtype)
-	return hold[Tensor](r, 0), err
+	err = run(480, []any{x, o.P, o.Dim, o.Keepdim, o.Dtype}, &out)
+	return
 }
 
 // AnyOptions are the optional arguments.
@@ -5958,10 +5577,10 @@ type AnyOptions struct {
 }
 
 // Any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
-func (x *Tensor) Any(options ...AnyOptions) (*Tensor, error) {
+func (x *Tensor) Any(options ...AnyOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(481, x, o.Dim, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(481, []any{x, o.Dim, o.Keepdim}, &out)
+	return
 }
 
 // AllOptions are the optional arguments.
@@ -5974,10 +5593,10 @@ type AllOptions struct {
 }
 
 // All: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
-func (x *Tensor) All(options ...AllOptions) (*Tensor, error) {
+func (x *Tensor) All(options ...AllOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(482, x, o.Dim, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(482, []any{x, o.Dim, o.Keepdim}, &out)
+	return
 }
 
 // LogsumexpOptions are the optional arguments.
@@ -5987,10 +5606,10 @@ type LogsumexpOptions struct {
 }
 
 // Logsumexp: log(sum(exp(input))), without overflow.
-func (x *Tensor) Logsumexp(dim []int, options ...LogsumexpOptions) (*Tensor, error) {
+func (x *Tensor) Logsumexp(dim []int, options ...LogsumexpOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(483, x, dim, o.Keepdim)
-	return hold[Tensor](r, 0), err
+	err = run(483, []any{x, dim, o.Keepdim}, &out)
+	return
 }
 
 // CumsumOptions are the optional arguments.
@@ -6000,10 +5619,10 @@ type CumsumOptions struct {
 }
 
 // Cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
-func (x *Tensor) Cumsum(dim int, options ...CumsumOptions) (*Tensor, error) {
+func (x *Tensor) Cumsum(dim int, options ...CumsumOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(484, x, dim, o.Dtype)
-	return hold[Tensor](r, 0), err
+	err = run(484, []any{x, dim, o.Dtype}, &out)
+	return
 }
 
 // Cumsum_Options are the optional arguments.
@@ -6015,14 +5634,13 @@ type Cumsum_Options struct {
 // Cumsum_: In-place version of `cumsum`.
 func (x *Tensor) Cumsum_(dim int, options ...Cumsum_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(485, x, dim, o.Dtype)
-	return x, err
+	return x, run(485, []any{x, dim, o.Dtype})
 }
 
 // Equal: Whether both have the same shape and elements.
-func (x *Tensor) Equal(other *Tensor) (bool, error) {
-	r, err := run(486, x, other)
-	return as[bool](r, 0), err
+func (x *Tensor) Equal(other *Tensor) (out bool, err error) {
+	err = run(486, []any{x, other}, &out)
+	return
 }
 
 // IscloseOptions are the optional arguments.
@@ -6038,10 +5656,10 @@ type IscloseOptions struct {
 }
 
 // Isclose: Where |input - other| <= atol + rtol * |other|.
-func (x *Tensor) Isclose(other *Tensor, options ...IscloseOptions) (*Tensor, error) {
+func (x *Tensor) Isclose(other *Tensor, options ...IscloseOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(487, x, other, o.Rtol, o.Atol, o.EqualNan)
-	return hold[Tensor](r, 0), err
+	err = run(487, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
+	return
 }
 
 // AllcloseOptions are the optional arguments.
@@ -6057,71 +5675,71 @@ type AllcloseOptions struct {
 }
 
 // Allclose: Whether all elements are close.
-func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (bool, error) {
+func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (out bool, err error) {
 	o := last(options)
-	r, err := run(488, x, other, o.Rtol, o.Atol, o.EqualNan)
-	return as[bool](r, 0), err
+	err = run(488, []any{x, other, o.Rtol, o.Atol, o.EqualNan}, &out)
+	return
 }
 
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
-func TensorAlias(input *Tensor) (*Tensor, error) {
-	r, err := run(489, input)
-	return hold[Tensor](r, 0), err
+func TensorAlias(input *Tensor) (out *Tensor, err error) {
+	err = run(489, []any{input}, &out)
+	return
 }
 
 // Dim: Number of dimensions.
-func (x *Tensor) Dim() (int, error) {
-	r, err := run(490, x)
-	return as[int](r, 0), err
+func (x *Tensor) Dim() (out int, err error) {
+	err = run(490, []any{x}, &out)
+	return
 }
 
 // Size: Size of one dimension.
-func (x *Tensor) Size(dim int) (int, error) {
-	r, err := run(491, x, dim)
-	return as[int](r, 0), err
+func (x *Tensor) Size(dim int) (out int, err error) {
+	err = run(491, []any{x, dim}, &out)
+	return
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
-func (x *Tensor) Shape() ([]int, error) {
-	r, err := run(492, x)
-	return as[[]int](r, 0), err
+func (x *Tensor) Shape() (out []int, err error) {
+	err = run(492, []any{x}, &out)
+	return
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
-func (x *Tensor) Stride() ([]int, error) {
-	r, err := run(493, x)
-	return as[[]int](r, 0), err
+func (x *Tensor) Stride() (out []int, err error) {
+	err = run(493, []any{x}, &out)
+	return
 }
 
 // Numel: Number of elements.
-func (x *Tensor) Numel() (int, error) {
-	r, err := run(494, x)
-	return as[int](r, 0), err
+func (x *Tensor) Numel() (out int, err error) {
+	err = run(494, []any{x}, &out)
+	return
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
-func (x *Tensor) StorageOffset() (int, error) {
-	r, err := run(495, x)
-	return as[int](r, 0), err
+func (x *Tensor) StorageOffset() (out int, err error) {
+	err = run(495, []any{x}, &out)
+	return
 }
 
 // ElementSize: Bytes of one element.
-func (x *Tensor) ElementSize() (int, error) {
-	r, err := run(496, x)
-	return as[int](r, 0), err
+func (x *Tensor) ElementSize() (out int, err error) {
+	err = run(496, []any{x}, &out)
+	return
 }
 
 // Dtype: Element type.
-func (x *Tensor) Dtype() (Dtype, error) {
-	r, err := run(497, x)
-	return Dtype(as[int](r, 0)), err
+func (x *Tensor) Dtype() (out Dtype, err error) {
+	err = run(497, []any{x}, &out)
+	return
 }
 
 // Device: Where the memory is.
-func (x *Tensor) Device() (Device, error) {
-	r, err := run(498, x)
-	return as[Device](r, 0), err
+func (x *Tensor) Device() (out Device, err error) {
+	err = run(498, []any{x}, &out)
+	return
 }
 
 // TensorIsContiguousOptions are the optional arguments.
@@ -6131,60 +5749,60 @@ type TensorIsContiguousOptions struct {
 }
 
 // IsContiguous: Whether elements lie in memory densely in that order.
-func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (bool, error) {
+func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (out bool, err error) {
 	o := last(options)
-	r, err := run(499, x, o.MemoryFormat)
-	return as[bool](r, 0), err
+	err = run(499, []any{x, o.MemoryFormat}, &out)
+	return
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
-func (x *Tensor) DataPtr() (uintptr, error) {
-	r, err := run(500, x)
-	return as[uintptr](r, 0), err
+func (x *Tensor) DataPtr() (out uintptr, err error) {
+	err = run(500, []any{x}, &out)
+	return
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
-func (x *Tensor) IsSetTo(other *Tensor) (bool, error) {
-	r, err := run(501, x, other)
-	return as[bool](r, 0), err
+func (x *Tensor) IsSetTo(other *Tensor) (out bool, err error) {
+	err = run(501, []any{x, other}, &out)
+	return
 }
 
 // IsSame: Whether two handles are of one tensor.
-func (x *Tensor) IsSame(other *Tensor) (bool, error) {
-	r, err := run(502, x, other)
-	return as[bool](r, 0), err
+func (x *Tensor) IsSame(other *Tensor) (out bool, err error) {
+	err = run(502, []any{x, other}, &out)
+	return
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
-func (x *Tensor) Base() (*Tensor, error) {
-	r, err := run(503, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Base() (out *Tensor, err error) {
+	err = run(503, []any{x}, &out)
+	return
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
-func (x *Tensor) Version() (int, error) {
-	r, err := run(504, x)
-	return as[int](r, 0), err
+func (x *Tensor) Version() (out int, err error) {
+	err = run(504, []any{x}, &out)
+	return
 }
 
 // Item: The only element of a tensor as a number.
-func (x *Tensor) Item() (any, error) {
-	r, err := run(505, x)
-	return as[any](r, 0), err
+func (x *Tensor) Item() (out any, err error) {
+	err = run(505, []any{x}, &out)
+	return
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
-func (x *Tensor) ToString() (string, error) {
-	r, err := run(506, x)
-	return as[string](r, 0), err
+func (x *Tensor) ToString() (out string, err error) {
+	err = run(506, []any{x}, &out)
+	return
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
-func (x *Tensor) RequiresGrad() (bool, error) {
-	r, err := run(507, x)
-	return as[bool](r, 0), err
+func (x *Tensor) RequiresGrad() (out bool, err error) {
+	err = run(507, []any{x}, &out)
+	return
 }
 
 // TensorRequiresGrad_Options are the optional arguments.
@@ -6196,20 +5814,19 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(508, x, o.RequiresGrad)
-	return x, err
+	return x, run(508, []any{x, o.RequiresGrad})
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
-func (x *Tensor) IsLeaf() (bool, error) {
-	r, err := run(509, x)
-	return as[bool](r, 0), err
+func (x *Tensor) IsLeaf() (out bool, err error) {
+	err = run(509, []any{x}, &out)
+	return
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
-func (x *Tensor) Grad() (*Tensor, error) {
-	r, err := run(510, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Grad() (out *Tensor, err error) {
+	err = run(510, []any{x}, &out)
+	return
 }
 
 // TensorSetGradOptions are the optional arguments.
@@ -6221,132 +5838,124 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	_, err := run(511, x, o.Grad)
-	return err
+	return run(511, []any{x, o.Grad})
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	_, err := run(512, x)
-	return err
+	return run(512, []any{x})
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
-func (x *Tensor) GradFnName() (string, error) {
-	r, err := run(513, x)
-	return as[string](r, 0), err
+func (x *Tensor) GradFnName() (out string, err error) {
+	err = run(513, []any{x}, &out)
+	return
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
-func (x *Tensor) Data() (*Tensor, error) {
-	r, err := run(514, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Data() (out *Tensor, err error) {
+	err = run(514, []any{x}, &out)
+	return
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	_, err := run(515, x, data)
-	return err
+	return run(515, []any{x, data})
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
-func BuildInfo() (string, error) {
-	r, err := run(516)
-	return as[string](r, 0), err
+func BuildInfo() (out string, err error) {
+	err = run(516, []any{}, &out)
+	return
 }
 
 // Len: How many strings a list holds.
-func (x *StringList) Len() (int, error) {
-	r, err := run(517, x)
-	return as[int](r, 0), err
+func (x *StringList) Len() (out int, err error) {
+	err = run(517, []any{x}, &out)
+	return
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
-func TensorListNew(tensors []*Tensor) (*TensorList, error) {
-	r, err := run(518, tensors)
-	return hold[TensorList](r, 0), err
+func TensorListNew(tensors []*Tensor) (out *TensorList, err error) {
+	err = run(518, []any{tensors}, &out)
+	return
 }
 
 // Len: How many tensors a list holds.
-func (x *TensorList) Len() (int, error) {
-	r, err := run(519, x)
-	return as[int](r, 0), err
+func (x *TensorList) Len() (out int, err error) {
+	err = run(519, []any{x}, &out)
+	return
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
-func (x *TensorList) Get(index int) (*Tensor, error) {
-	r, err := run(520, x, index)
-	return hold[Tensor](r, 0), err
+func (x *TensorList) Get(index int) (out *Tensor, err error) {
+	err = run(520, []any{x, index}, &out)
+	return
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
-func IsGradEnabled() (bool, error) {
-	r, err := run(521)
-	return as[bool](r, 0), err
+func IsGradEnabled() (out bool, err error) {
+	err = run(521, []any{}, &out)
+	return
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	_, err := run(522, mode)
-	return err
+	return run(522, []any{mode})
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
-func IsAnomalyEnabled() (bool, error) {
-	r, err := run(523)
-	return as[bool](r, 0), err
+func IsAnomalyEnabled() (out bool, err error) {
+	err = run(523, []any{}, &out)
+	return
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	_, err := run(524, mode)
-	return err
+	return run(524, []any{mode})
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
-func GetDefaultDtype() (Dtype, error) {
-	r, err := run(525)
-	return Dtype(as[int](r, 0)), err
+func GetDefaultDtype() (out Dtype, err error) {
+	err = run(525, []any{}, &out)
+	return
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	_, err := run(526, d)
-	return err
+	return run(526, []any{d})
 }
 
 // GetDefaultDevice: The device of new tensors.
-func GetDefaultDevice() (Device, error) {
-	r, err := run(527)
-	return as[Device](r, 0), err
+func GetDefaultDevice() (out Device, err error) {
+	err = run(527, []any{}, &out)
+	return
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	_, err := run(528, device)
-	return err
+	return run(528, []any{device})
 }
 
 // DeviceIsAvailable: Whether the device can be used.
-func DeviceIsAvailable(device Device) (bool, error) {
-	r, err := run(529, device)
-	return as[bool](r, 0), err
+func DeviceIsAvailable(device Device) (out bool, err error) {
+	err = run(529, []any{device}, &out)
+	return
 }
 
 // GetNumThreads: How many threads an operation may use.
-func GetNumThreads() (int, error) {
-	r, err := run(530)
-	return as[int](r, 0), err
+func GetNumThreads() (out int, err error) {
+	err = run(530, []any{}, &out)
+	return
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	_, err := run(531, n)
-	return err
+	return run(531, []any{n})
 }
 
 // MemoryStatsOptions are the optional arguments.
@@ -6357,29 +5966,26 @@ type MemoryStatsOptions struct {
 
 // MemoryStats: What the caching allocator holds. Bytes in use by tensors, bytes held by the
 // allocator, and the most that were ever in use.
-func MemoryStats(options ...MemoryStatsOptions) (int, int, int, error) {
+func MemoryStats(options ...MemoryStatsOptions) (allocated int, reserved int, peak int, err error) {
 	o := last(options)
-	r, err := run(532, o.Device)
-	return as[int](r, 0), as[int](r, 1), as[int](r, 2), err
+	err = run(532, []any{o.Device}, &allocated, &reserved, &peak)
+	return
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	_, err := run(533, log)
-	return err
+	return run(533, []any{log})
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	_, err := run(534, hook)
-	return err
+	return run(534, []any{hook})
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	_, err := run(535)
-	return err
+	return run(535, []any{})
 }
 
 // EmptyCacheOptions are the optional arguments.
@@ -6391,8 +5997,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	_, err := run(536, o.Device)
-	return err
+	return run(536, []any{o.Device})
 }
 
 // SynchronizeOptions are the optional arguments.
@@ -6405,45 +6010,43 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	_, err := run(537, o.Device)
-	return err
+	return run(537, []any{o.Device})
 }
 
 // View: The same elements in another shape, without a copy.
-func (x *Tensor) View(size []int) (*Tensor, error) {
-	r, err := run(538, x, size)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) View(size []int) (out *Tensor, err error) {
+	err = run(538, []any{x, size}, &out)
+	return
 }
 
 // Detach: The same memory without the graph.
-func (x *Tensor) Detach() (*Tensor, error) {
-	r, err := run(539, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Detach() (out *Tensor, err error) {
+	err = run(539, []any{x}, &out)
+	return
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	_, err := run(540, x)
-	return x, err
+	return x, run(540, []any{x})
 }
 
 // ViewAs: view with the shape of another tensor.
-func (x *Tensor) ViewAs(other *Tensor) (*Tensor, error) {
-	r, err := run(541, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) ViewAs(other *Tensor) (out *Tensor, err error) {
+	err = run(541, []any{x, other}, &out)
+	return
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
-func (x *Tensor) Reshape(shape []int) (*Tensor, error) {
-	r, err := run(542, x, shape)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Reshape(shape []int) (out *Tensor, err error) {
+	err = run(542, []any{x, shape}, &out)
+	return
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
-func (x *Tensor) ReshapeAs(other *Tensor) (*Tensor, error) {
-	r, err := run(543, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) ReshapeAs(other *Tensor) (out *Tensor, err error) {
+	err = run(543, []any{x, other}, &out)
+	return
 }
 
 // FlattenOptions are the optional arguments.
@@ -6456,40 +6059,40 @@ type FlattenOptions struct {
 }
 
 // Flatten: Joins neighbouring dimensions into one.
-func (x *Tensor) Flatten(options ...FlattenOptions) (*Tensor, error) {
+func (x *Tensor) Flatten(options ...FlattenOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(544, x, o.StartDim, o.EndDim)
-	return hold[Tensor](r, 0), err
+	err = run(544, []any{x, o.StartDim, o.EndDim}, &out)
+	return
 }
 
 // Unflatten: Splits one dimension into several.
-func (x *Tensor) Unflatten(dim int, sizes []int) (*Tensor, error) {
-	r, err := run(545, x, dim, sizes)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Unflatten(dim int, sizes []int) (out *Tensor, err error) {
+	err = run(545, []any{x, dim, sizes}, &out)
+	return
 }
 
 // Transpose: Swaps two dimensions.
-func (x *Tensor) Transpose(dim0 int, dim1 int) (*Tensor, error) {
-	r, err := run(546, x, dim0, dim1)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Transpose(dim0 int, dim1 int) (out *Tensor, err error) {
+	err = run(546, []any{x, dim0, dim1}, &out)
+	return
 }
 
 // Permute: Puts the dimensions in another order.
-func (x *Tensor) Permute(dims []int) (*Tensor, error) {
-	r, err := run(547, x, dims)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Permute(dims []int) (out *Tensor, err error) {
+	err = run(547, []any{x, dims}, &out)
+	return
 }
 
 // Movedim: Moves dimensions; the others keep their order.
-func (x *Tensor) Movedim(source []int, destination []int) (*Tensor, error) {
-	r, err := run(548, x, source, destination)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Movedim(source []int, destination []int) (out *Tensor, err error) {
+	err = run(548, []any{x, source, destination}, &out)
+	return
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
-func (x *Tensor) T() (*Tensor, error) {
-	r, err := run(549, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) T() (out *Tensor, err error) {
+	err = run(549, []any{x}, &out)
+	return
 }
 
 // SqueezeOptions are the optional arguments.
@@ -6499,46 +6102,46 @@ type SqueezeOptions struct {
 }
 
 // Squeeze: Removes dimensions of size 1.
-func (x *Tensor) Squeeze(options ...SqueezeOptions) (*Tensor, error) {
+func (x *Tensor) Squeeze(options ...SqueezeOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(550, x, o.Dim)
-	return hold[Tensor](r, 0), err
+	err = run(550, []any{x, o.Dim}, &out)
+	return
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
-func (x *Tensor) Unsqueeze(dim int) (*Tensor, error) {
-	r, err := run(551, x, dim)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Unsqueeze(dim int) (out *Tensor, err error) {
+	err = run(551, []any{x, dim}, &out)
+	return
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
-func (x *Tensor) Expand(size []int) (*Tensor, error) {
-	r, err := run(552, x, size)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Expand(size []int) (out *Tensor, err error) {
+	err = run(552, []any{x, size}, &out)
+	return
 }
 
 // ExpandAs: expand to the shape of another tensor.
-func (x *Tensor) ExpandAs(other *Tensor) (*Tensor, error) {
-	r, err := run(553, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) ExpandAs(other *Tensor) (out *Tensor, err error) {
+	err = run(553, []any{x, other}, &out)
+	return
 }
 
 // BroadcastTo: expand, as a function.
-func (x *Tensor) BroadcastTo(size []int) (*Tensor, error) {
-	r, err := run(554, x, size)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) BroadcastTo(size []int) (out *Tensor, err error) {
+	err = run(554, []any{x, size}, &out)
+	return
 }
 
 // Select: One slice along a dimension, which is removed.
-func (x *Tensor) Select(dim int, index int) (*Tensor, error) {
-	r, err := run(555, x, dim, index)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Select(dim int, index int) (out *Tensor, err error) {
+	err = run(555, []any{x, dim, index}, &out)
+	return
 }
 
 // Narrow: A range along a dimension.
-func (x *Tensor) Narrow(dim int, start int, length int) (*Tensor, error) {
-	r, err := run(556, x, dim, start, length)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Narrow(dim int, start int, length int) (out *Tensor, err error) {
+	err = run(556, []any{x, dim, start, length}, &out)
+	return
 }
 
 // SliceOptions are the optional arguments.
@@ -6557,10 +6160,10 @@ type SliceOptions struct {
 }
 
 // Slice: A strided range along a dimension: input[start:end:step].
-func (x *Tensor) Slice(options ...SliceOptions) (*Tensor, error) {
+func (x *Tensor) Slice(options ...SliceOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(557, x, o.Dim, o.Start, o.End, o.Step)
-	return hold[Tensor](r, 0), err
+	err = run(557, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
+	return
 }
 
 // AsStridedOptions are the optional arguments.
@@ -6570,10 +6173,10 @@ type AsStridedOptions struct {
 }
 
 // AsStrided: Any view of the input's storage.
-func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (*Tensor, error) {
+func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(558, x, size, stride, o.StorageOffset)
-	return hold[Tensor](r, 0), err
+	err = run(558, []any{x, size, stride, o.StorageOffset}, &out)
+	return
 }
 
 // DiagonalOptions are the optional arguments.
@@ -6589,10 +6192,10 @@ type DiagonalOptions struct {
 }
 
 // Diagonal: A diagonal of two dimensions, as the last dimension.
-func (x *Tensor) Diagonal(options ...DiagonalOptions) (*Tensor, error) {
+func (x *Tensor) Diagonal(options ...DiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(559, x, o.Offset, o.Dim1, o.Dim2)
-	return hold[Tensor](r, 0), err
+	err = run(559, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	return
 }
 
 // ChunkOptions are the optional arguments.
@@ -6602,10 +6205,10 @@ type ChunkOptions struct {
 }
 
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
-func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) ([]*Tensor, error) {
+func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) (out []*Tensor, err error) {
 	o := last(options)
-	r, err := run(560, x, chunks, o.Dim)
-	return as[[]*Tensor](r, 0), err
+	err = run(560, []any{x, chunks, o.Dim}, &out)
+	return
 }
 
 // SplitOptions are the optional arguments.
@@ -6615,10 +6218,10 @@ type SplitOptions struct {
 }
 
 // Split: Splits a dimension into pieces of one size.
-func (x *Tensor) Split(splitSize int, options ...SplitOptions) ([]*Tensor, error) {
+func (x *Tensor) Split(splitSize int, options ...SplitOptions) (out []*Tensor, err error) {
 	o := last(options)
-	r, err := run(561, x, splitSize, o.Dim)
-	return as[[]*Tensor](r, 0), err
+	err = run(561, []any{x, splitSize, o.Dim}, &out)
+	return
 }
 
 // SplitWithSizesOptions are the optional arguments.
@@ -6628,10 +6231,10 @@ type SplitWithSizesOptions struct {
 }
 
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
-func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) ([]*Tensor, error) {
+func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) (out []*Tensor, err error) {
 	o := last(options)
-	r, err := run(562, x, splitSizes, o.Dim)
-	return as[[]*Tensor](r, 0), err
+	err = run(562, []any{x, splitSizes, o.Dim}, &out)
+	return
 }
 
 // UnbindOptions are the optional arguments.
@@ -6641,10 +6244,10 @@ type UnbindOptions struct {
 }
 
 // Unbind: All slices along a dimension.
-func (x *Tensor) Unbind(options ...UnbindOptions) ([]*Tensor, error) {
+func (x *Tensor) Unbind(options ...UnbindOptions) (out []*Tensor, err error) {
 	o := last(options)
-	r, err := run(563, x, o.Dim)
-	return as[[]*Tensor](r, 0), err
+	err = run(563, []any{x, o.Dim}, &out)
+	return
 }
 
 // CatOptions are the optional arguments.
@@ -6654,10 +6257,10 @@ type CatOptions struct {
 }
 
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
-func Cat(tensors []*Tensor, options ...CatOptions) (*Tensor, error) {
+func Cat(tensors []*Tensor, options ...CatOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(564, tensors, o.Dim)
-	return hold[Tensor](r, 0), err
+	err = run(564, []any{tensors, o.Dim}, &out)
+	return
 }
 
 // StackOptions are the optional arguments.
@@ -6667,22 +6270,22 @@ type StackOptions struct {
 }
 
 // Stack: Joins tensors of one shape along a new dimension.
-func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
+func Stack(tensors []*Tensor, options ...StackOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(565, tensors, o.Dim)
-	return hold[Tensor](r, 0), err
+	err = run(565, []any{tensors, o.Dim}, &out)
+	return
 }
 
 // Repeat: Copies the input several times along each dimension.
-func (x *Tensor) Repeat(repeats []int) (*Tensor, error) {
-	r, err := run(566, x, repeats)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Repeat(repeats []int) (out *Tensor, err error) {
+	err = run(566, []any{x, repeats}, &out)
+	return
 }
 
 // Flip: Reverses the order of elements along dimensions.
-func (x *Tensor) Flip(dims []int) (*Tensor, error) {
-	r, err := run(567, x, dims)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Flip(dims []int) (out *Tensor, err error) {
+	err = run(567, []any{x, dims}, &out)
+	return
 }
 
 // InterpolateOptions are the optional arguments.
@@ -6700,142 +6303,131 @@ type InterpolateOptions struct {
 
 // Interpolate: Resizes images by repeating or leaving out elements. Channels-last in gives
 // channels-last out.
-func Interpolate(input *Tensor, options ...InterpolateOptions) (*Tensor, error) {
+func Interpolate(input *Tensor, options ...InterpolateOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(568, input, o.Size, o.ScaleFactor, o.Mode)
-	return hold[Tensor](r, 0), err
+	err = run(568, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
+	return
 }
 
 // Absolute: Another name of `abs`.
-func (x *Tensor) Absolute() (*Tensor, error) {
-	r, err := run(569, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Absolute() (out *Tensor, err error) {
+	err = run(569, []any{x}, &out)
+	return
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	_, err := run(570, x)
-	return x, err
+	return x, run(570, []any{x})
 }
 
 // Negative: Another name of `neg`.
-func (x *Tensor) Negative() (*Tensor, error) {
-	r, err := run(571, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Negative() (out *Tensor, err error) {
+	err = run(571, []any{x}, &out)
+	return
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	_, err := run(572, x)
-	return x, err
+	return x, run(572, []any{x})
 }
 
 // Sgn: Another name of `sign`.
-func (x *Tensor) Sgn() (*Tensor, error) {
-	r, err := run(573, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Sgn() (out *Tensor, err error) {
+	err = run(573, []any{x}, &out)
+	return
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	_, err := run(574, x)
-	return x, err
+	return x, run(574, []any{x})
 }
 
 // Fix: Another name of `trunc`.
-func (x *Tensor) Fix() (*Tensor, error) {
-	r, err := run(575, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Fix() (out *Tensor, err error) {
+	err = run(575, []any{x}, &out)
+	return
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	_, err := run(576, x)
-	return x, err
+	return x, run(576, []any{x})
 }
 
 // Arcsin: Another name of `asin`.
-func (x *Tensor) Arcsin() (*Tensor, error) {
-	r, err := run(577, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Arcsin() (out *Tensor, err error) {
+	err = run(577, []any{x}, &out)
+	return
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	_, err := run(578, x)
-	return x, err
+	return x, run(578, []any{x})
 }
 
 // Arccos: Another name of `acos`.
-func (x *Tensor) Arccos() (*Tensor, error) {
-	r, err := run(579, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Arccos() (out *Tensor, err error) {
+	err = run(579, []any{x}, &out)
+	return
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	_, err := run(580, x)
-	return x, err
+	return x, run(580, []any{x})
 }
 
 // Arctan: Another name of `atan`.
-func (x *Tensor) Arctan() (*Tensor, error) {
-	r, err := run(581, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Arctan() (out *Tensor, err error) {
+	err = run(581, []any{x}, &out)
+	return
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	_, err := run(582, x)
-	return x, err
+	return x, run(582, []any{x})
 }
 
 // Arctan2: Another name of `atan2`.
-func (x *Tensor) Arctan2(other *Tensor) (*Tensor, error) {
-	r, err := run(583, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Arctan2(other *Tensor) (out *Tensor, err error) {
+	err = run(583, []any{x, other}, &out)
+	return
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	_, err := run(584, x, other)
-	return x, err
+	return x, run(584, []any{x, other})
 }
 
 // Arcsinh: Another name of `asinh`.
-func (x *Tensor) Arcsinh() (*Tensor, error) {
-	r, err := run(585, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Arcsinh() (out *Tensor, err error) {
+	err = run(585, []any{x}, &out)
+	return
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	_, err := run(586, x)
-	return x, err
+	return x, run(586, []any{x})
 }
 
 // Arccosh: Another name of `acosh`.
-func (x *Tensor) Arccosh() (*Tensor, error) {
-	r, err := run(587, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Arccosh() (out *Tensor, err error) {
+	err = run(587, []any{x}, &out)
+	return
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	_, err := run(588, x)
-	return x, err
+	return x, run(588, []any{x})
 }
 
 // Arctanh: Another name of `atanh`.
-func (x *Tensor) Arctanh() (*Tensor, error) {
-	r, err := run(589, x)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Arctanh() (out *Tensor, err error) {
+	err = run(589, []any{x}, &out)
+	return
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	_, err := run(590, x)
-	return x, err
+	return x, run(590, []any{x})
 }
 
 // SubtractOptions are the optional arguments.
@@ -6845,10 +6437,10 @@ type SubtractOptions struct {
 }
 
 // Subtract: Another name of `sub`.
-func (x *Tensor) Subtract(other any, options ...SubtractOptions) (*Tensor, error) {
+func (x *Tensor) Subtract(other any, options ...SubtractOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(591, x, other, o.Alpha)
-	return hold[Tensor](r, 0), err
+	err = run(591, []any{x, other, o.Alpha}, &out)
+	return
 }
 
 // Subtract_Options are the optional arguments.
@@ -6860,20 +6452,18 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(592, x, other, o.Alpha)
-	return x, err
+	return x, run(592, []any{x, other, o.Alpha})
 }
 
 // Multiply: Another name of `mul`.
-func (x *Tensor) Multiply(other any) (*Tensor, error) {
-	r, err := run(593, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Multiply(other any) (out *Tensor, err error) {
+	err = run(593, []any{x, other}, &out)
+	return
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	_, err := run(594, x, other)
-	return x, err
+	return x, run(594, []any{x, other})
 }
 
 // DivideOptions are the optional arguments.
@@ -6883,10 +6473,10 @@ type DivideOptions struct {
 }
 
 // Divide: Another name of `div`.
-func (x *Tensor) Divide(other any, options ...DivideOptions) (*Tensor, error) {
+func (x *Tensor) Divide(other any, options ...DivideOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(595, x, other, o.RoundingMode)
-	return hold[Tensor](r, 0), err
+	err = run(595, []any{x, other, o.RoundingMode}, &out)
+	return
 }
 
 // Divide_Options are the optional arguments.
@@ -6898,8 +6488,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(596, x, other, o.RoundingMode)
-	return x, err
+	return x, run(596, []any{x, other, o.RoundingMode})
 }
 
 // ClipOptions are the optional arguments.
@@ -6912,10 +6501,10 @@ type ClipOptions struct {
 }
 
 // Clip: Another name of `clamp`.
-func (x *Tensor) Clip(options ...ClipOptions) (*Tensor, error) {
+func (x *Tensor) Clip(options ...ClipOptions) (out *Tensor, err error) {
 	o := last(options)
-	r, err := run(597, x, o.Min, o.Max)
-	return hold[Tensor](r, 0), err
+	err = run(597, []any{x, o.Min, o.Max}, &out)
+	return
 }
 
 // Clip_Options are the optional arguments.
@@ -6930,66 +6519,60 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(598, x, o.Min, o.Max)
-	return x, err
+	return x, run(598, []any{x, o.Min, o.Max})
 }
 
 // Greater: Another name of `gt`.
-func (x *Tensor) Greater(other any) (*Tensor, error) {
-	r, err := run(599, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Greater(other any) (out *Tensor, err error) {
+	err = run(599, []any{x, other}, &out)
+	return
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	_, err := run(600, x, other)
-	return x, err
+	return x, run(600, []any{x, other})
 }
 
 // GreaterEqual: Another name of `ge`.
-func (x *Tensor) GreaterEqual(other any) (*Tensor, error) {
-	r, err := run(601, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) GreaterEqual(other any) (out *Tensor, err error) {
+	err = run(601, []any{x, other}, &out)
+	return
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	_, err := run(602, x, other)
-	return x, err
+	return x, run(602, []any{x, other})
 }
 
 // Less: Another name of `lt`.
-func (x *Tensor) Less(other any) (*Tensor, error) {
-	r, err := run(603, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) Less(other any) (out *Tensor, err error) {
+	err = run(603, []any{x, other}, &out)
+	return
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	_, err := run(604, x, other)
-	return x, err
+	return x, run(604, []any{x, other})
 }
 
 // LessEqual: Another name of `le`.
-func (x *Tensor) LessEqual(other any) (*Tensor, error) {
-	r, err := run(605, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) LessEqual(other any) (out *Tensor, err error) {
+	err = run(605, []any{x, other}, &out)
+	return
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	_, err := run(606, x, other)
-	return x, err
+	return x, run(606, []any{x, other})
 }
 
 // NotEqual: Another name of `ne`.
-func (x *Tensor) NotEqual(other any) (*Tensor, error) {
-	r, err := run(607, x, other)
-	return hold[Tensor](r, 0), err
+func (x *Tensor) NotEqual(other any) (out *Tensor, err error) {
+	err = run(607, []any{x, other}, &out)
+	return
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	_, err := run(608, x, other)
-	return x, err
+	return x, run(608, []any{x, other})
 }

@@ -4,13 +4,14 @@ package dumbtorch
 /*
 #cgo CFLAGS: -I${SRCDIR}/../.. -I${SRCDIR}/../../capi/include
 #cgo LDFLAGS: -ldumbtorch
-#include "bridge.h"
+#include "wrappers/table/frame.h"
 */
 import "C"
 
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"runtime"
 	"runtime/cgo"
 	"sync"
@@ -80,34 +81,22 @@ func Sequential(modules ...*Module) (*Module, error) {
 
 // ---- objects
 
-type object interface{ held() uint64 }
-
-type enum interface{ number() uint64 }
-
-type callback interface {
-	given() bool
-	call(args []any) (any, error)
+// object is what all classes are: a handle.
+type object struct {
+	address uint64
+	of      *C.dtt_handle
 }
 
-type handle uint64
+// Release gives the object up now; else the garbage collector does so at some time.
+func (x *object) Release() { C.dtt_release(x.of, C.uint64_t(x.handOver())) }
 
-// hold makes an object of a handle. It is released when the garbage collector finds it unused.
-func hold[T any, P interface {
-	*T
-	own(uint64)
-	Release()
-}](results []any, i int) P {
-	address := as[handle](results, i)
-	if address == 0 {
-		return nil
-	}
-	x := P(new(T))
-	x.own(uint64(address))
-	runtime.SetFinalizer(x, P.Release)
-	if _, isTensor := any(x).(*Tensor); isTensor {
-		relievePressure()
-	}
-	return x
+func (x *object) held() uint64 { return x.address }
+
+// handOver leaves the handle to the caller.
+func (x *object) handOver() uint64 {
+	address := x.address
+	x.address = 0
+	return address
 }
 
 var pressure struct {
@@ -134,24 +123,25 @@ func relievePressure() {
 	C.dtt_has_collected(&pressure.seen)
 }
 
-// alias makes an object of a lent handle.
-func alias(address uint64) *Tensor {
-	if address == 0 {
-		return nil
-	}
-	return Must(TensorAlias(&Tensor{address}))
-}
+// ---- calls
 
-func release(class int, address *uint64) {
-	C.dtgo_release(C.int64_t(class), C.uint64_t(*address))
-	*address = 0
-}
-
-func as[T any](values []any, i int) (value T) {
-	if i < len(values) {
-		value, _ = values[i].(T)
+// run calls a function; results are places for what it gives.
+func run(index int, args []any, results ...any) error {
+	f := new(C.dtt_frame)
+	C.dtt_begin(f, C.int64_t(index))
+	defer C.dtt_end(f)
+	for i, item := range unsafe.Slice(f.function.args, f.function.n_args) {
+		give(f, &item, &f.args[item.cell], reflect.ValueOf(args[i]))
 	}
-	return value
+	status := C.dtt_call(f)
+	runtime.KeepAlive(args)
+	if status != 0 {
+		return &Error{Status(status), C.GoString(f.message)}
+	}
+	for i, item := range unsafe.Slice(f.function.results, f.function.n_results) {
+		take(&item, &f.results[item.cell], reflect.ValueOf(results[i]).Elem(), false)
+	}
+	return nil
 }
 
 func last[T any](options []T) (given T) {
@@ -161,177 +151,205 @@ func last[T any](options []T) (given T) {
 	return given
 }
 
-// ---- calls
+// cells are those of one argument or result: at most a tensor, and a number's three.
+func cells(first *C.dtt_cell) []uint64 { return unsafe.Slice((*uint64)(unsafe.Pointer(first)), 4) }
 
-type cells []uint64
+func pointer[T any](cell uint64) *T { return *(**T)(unsafe.Pointer(&cell)) }
 
-func (c cells) float(i int) float64 { return math.Float64frombits(c[i]) }
+func list[T any](at []uint64) []T { return unsafe.Slice(pointer[T](at[0]), at[1]) }
 
-// words are the cells of one argument or result: at most a tensor, and a number's three.
-func words(cell *C.dtt_cell) cells { return unsafe.Slice((*uint64)(unsafe.Pointer(cell)), 4) }
-
-func run(index int, args ...any) ([]any, error) {
-	f := new(C.dtt_frame)
-	C.dtgo_begin(f, C.int64_t(index))
-	defer C.dtt_end(f)
-	for i, item := range unsafe.Slice(f.function.args, f.function.n_args) {
-		give(f, &item, words(&f.args[item.cell]), args[i])
-	}
-	var message *C.char
-	status := C.dtgo_call(f, &message)
-	runtime.KeepAlive(args)
-	if status != 0 {
-		defer C.free(unsafe.Pointer(message))
-		return nil, &Error{Status(status), C.GoString(message)}
-	}
-	values := make([]any, f.function.n_results)
-	for i, item := range unsafe.Slice(f.function.results, f.function.n_results) {
-		values[i] = take(&item, words(&f.results[item.cell]))
-	}
-	return values, nil
+var scalars = map[reflect.Kind]ScalarKind{
+	reflect.Bool: ScalarKindBool, reflect.Int: ScalarKindInt, reflect.Float64: ScalarKindFloat,
 }
 
-// give writes a value into its cells. What is not given leaves them as they are, at the default.
-func give(f *C.dtt_frame, item *C.dtt_item, at cells, value any) {
-	required := item.is_required != 0
-	switch v := value.(type) {
-	case bool:
-		giveNumber(item, at, C.DT_SCALAR_KIND_BOOL, uint64(bit(v)))
-	case int:
-		giveNumber(item, at, C.DT_SCALAR_KIND_INT, uint64(v))
-	case float64:
-		giveNumber(item, at, C.DT_SCALAR_KIND_FLOAT, math.Float64bits(v))
-	case *bool:
-		givePointed(f, item, at, v)
-	case *int:
-		givePointed(f, item, at, v)
-	case *float64:
-		givePointed(f, item, at, v)
-	case object:
-		if address := v.held(); address != 0 {
-			at[0] = address
-			if item.kind == C.DTT_OPERAND {
-				at[1] = 0
-			}
-		}
-	case enum:
-		if n := v.number(); n != 0 {
-			at[0] = n
-		}
-	case Device:
-		if v.Type != 0 {
-			at[0], at[1] = v.Type.number(), uint64(v.Index)
-		}
-	case callback:
-		if v.given() {
-			at[0] = uint64(cgo.NewHandle(v))
-		}
-	case string:
-		if required || v != "" {
-			at[0] = text(f, v)
-		}
-	case []byte:
-		giveList(f, at, required, v, func(b byte) byte { return b })
-	case []bool:
-		giveList(f, at, required, v, bit)
-	case []int:
-		giveList(f, at, required, v, func(i int) int { return i })
-	case []float64:
-		giveList(f, at, required, v, func(f float64) float64 { return f })
-	case []string:
-		giveList(f, at, required, v, func(s string) uint64 { return text(f, s) })
-	case []*Tensor:
-		giveList(f, at, required, v, (*Tensor).held)
-	case nil:
+// give writes a value into its cells. What is not given leaves them as they are, at the default: a
+// zero, but for numbers where tensors may stand.
+func give(f *C.dtt_frame, item *C.dtt_item, first *C.dtt_cell, v reflect.Value) {
+	at := cells(first)
+	isAny := item.kind == C.DTT_OPERAND || item.kind == C.DTT_SCALAR
+	isGiven := item.is_required != 0 || (isAny && scalars[v.Kind()] != 0)
+	if !v.IsValid() || (v.IsZero() && !isGiven) {
+		return
+	}
+	if v.Kind() == reflect.Pointer && v.Type().Elem().Kind() != reflect.Struct {
+		v = v.Elem()
+	}
+	switch kind, isNumber := scalars[v.Kind()]; {
+	case isNumber:
+		C.dtt_give_number(item, first, C.int32_t(kind), C.int64_t(bits(f, v)))
+	case isAny && v.Kind() != reflect.Pointer:
+		panic(fmt.Sprintf("%s: a %s cannot be passed", C.GoString(item.name), v.Type()))
+	case v.Kind() == reflect.Slice:
+		at[0], at[1] = lendList(f, v), uint64(v.Len())
+	case v.Kind() == reflect.Struct:
+		at[0], at[1] = uint64(v.Interface().(Device).Type), uint64(v.Interface().(Device).Index)
 	default:
-		panic(fmt.Sprintf("%s: a %T cannot be passed", C.GoString(item.name), value))
+		at[0] = bits(f, v)
+		if isAny {
+			at[1] = 0
+		}
 	}
 }
 
-func givePointed[T any](f *C.dtt_frame, item *C.dtt_item, at cells, value *T) {
-	if value != nil {
-		give(f, item, at, *value)
+// bits are the cell of a value.
+func bits(f *C.dtt_frame, v reflect.Value) uint64 {
+	switch v.Kind() {
+	case reflect.Bool:
+		if v.Bool() {
+			return 1
+		}
+		return 0
+	case reflect.Float64:
+		return math.Float64bits(v.Float())
+	case reflect.Uintptr:
+		return v.Uint()
+	case reflect.String:
+		return lend(f, []byte(v.String()))
+	case reflect.Func:
+		return uint64(cgo.NewHandle(v))
+	case reflect.Pointer:
+		if v.IsNil() {
+			return 0
+		}
+		return v.Interface().(interface{ held() uint64 }).held()
+	}
+	return uint64(v.Int())
+}
+
+// lend copies values to where the call finds them, with a zero behind them.
+func lend[T any](f *C.dtt_frame, values []T) uint64 {
+	room := C.dtt_lend(f, C.int64_t(len(values)*int(unsafe.Sizeof(*new(T)))))
+	copy(unsafe.Slice((*T)(room), len(values)), values)
+	return uint64(uintptr(room))
+}
+
+func lendList(f *C.dtt_frame, v reflect.Value) uint64 {
+	switch values := v.Interface().(type) {
+	case []byte:
+		return lend(f, values)
+	case []int:
+		return lend(f, values)
+	case []float64:
+		return lend(f, values)
+	case []bool:
+		return lend(f, entries[int32](f, v))
+	}
+	return lend(f, entries[uint64](f, v))
+}
+
+func entries[T int32 | uint64](f *C.dtt_frame, v reflect.Value) []T {
+	made := make([]T, v.Len())
+	for i := range made {
+		made[i] = T(bits(f, v.Index(i)))
+	}
+	return made
+}
+
+// take fills a place with a result, or with what is lent to a callback. Memory behind it goes with
+// the call.
+func take(item *C.dtt_item, first *C.dtt_cell, place reflect.Value, isLent bool) {
+	at := cells(first)
+	switch p := place.Addr().Interface().(type) {
+	case *Device:
+		*p = Device{DeviceType(at[0]), int(at[1])}
+	case *any:
+		*p = map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: math.Float64frombits(at[2])}[at[0]]
+	case *[]int:
+		*p = append([]int{}, list[int](at)...)
+	case *[]float64:
+		*p = append([]float64{}, list[float64](at)...)
+	default:
+		switch {
+		case item.is_list != 0:
+			place.Set(reflect.MakeSlice(place.Type(), int(at[1]), int(at[1])))
+			for i, entry := range list[uint64](at) {
+				takeOne(item, entry, place.Index(i), isLent)
+			}
+		case place.Kind() == reflect.String && !isLent:
+			place.SetString(string(list[byte](at)))
+		default:
+			takeOne(item, at[0], place, isLent)
+		}
 	}
 }
 
-func giveNumber(item *C.dtt_item, at cells, kind C.int32_t, bits uint64) {
-	C.dtt_give_number(item, (*C.dtt_cell)(unsafe.Pointer(&at[0])), kind, C.int64_t(bits))
+func takeOne(item *C.dtt_item, bits uint64, place reflect.Value, isLent bool) {
+	switch place.Kind() {
+	case reflect.Bool:
+		place.SetBool(bits != 0)
+	case reflect.Float64:
+		place.SetFloat(math.Float64frombits(bits))
+	case reflect.Uintptr:
+		place.SetUint(bits)
+	case reflect.String:
+		place.SetString(C.GoString(pointer[C.char](bits)))
+	case reflect.Pointer:
+		if bits != 0 && isLent {
+			bits = Must(TensorAlias(&Tensor{object{address: bits}})).handOver()
+		}
+		if bits != 0 {
+			place.Set(reflect.New(place.Type().Elem()))
+			own((*object)(place.UnsafePointer()), bits, item)
+		}
+	default:
+		place.SetInt(int64(bits))
+	}
 }
 
-func bit(v bool) int32 {
-	if v {
-		return 1
+// own has the garbage collector release the handle when it finds x unused.
+func own(x *object, address uint64, item *C.dtt_item) {
+	x.address, x.of = address, (*C.dtt_handle)(item.of)
+	runtime.SetFinalizer(x, (*object).Release)
+	if item.kind == C.DTT_TENSOR {
+		x.of = &C.dtt_handle_tensor // item.of is that of a list
+		relievePressure()
+	}
+}
+
+// ---- callbacks
+
+//export dtgoDrop
+func dtgoDrop(user C.uintptr_t) { cgo.Handle(user).Delete() }
+
+// What a function of the user's returns or panics with becomes the error of the call that ran it.
+//
+//export dtgoRun
+func dtgoRun(k *C.dtt_callback, user C.uintptr_t, args, results *C.dtt_cell) (status C.dt_status) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			message := C.CString(fmt.Sprint(reason))
+			defer C.free(unsafe.Pointer(message))
+			status = C.dt_error_set(C.DT_STATUS_CALLBACK, message)
+		}
+	}()
+	f := cgo.Handle(user).Value().(reflect.Value)
+	given := unsafe.Slice(args, C.DTT_MAX_CELLS)
+	values := make([]reflect.Value, k.n_args)
+	for i, item := range unsafe.Slice(k.args, k.n_args) {
+		values[i] = reflect.New(f.Type().In(i)).Elem()
+		take(&item, &given[item.cell], values[i], true)
+	}
+	out := f.Call(values)
+	if err, failed := out[len(out)-1].Interface().(error); failed {
+		panic(err)
+	}
+	if k.n_results > 0 {
+		*(*uint64)(unsafe.Pointer(results)) = back(out[0].Interface())
 	}
 	return 0
 }
 
-func text(f *C.dtt_frame, v string) uint64 {
-	address := C.dtt_lend(f, C.int64_t(len(v)))
-	copy(unsafe.Slice((*byte)(address), len(v)), v)
-	return uint64(uintptr(address))
-}
-
-func giveList[T, E any](f *C.dtt_frame, at cells, required bool, values []T, element func(T) E) {
-	if values == nil && !required {
-		return
+// back is what the library gets of a function's result: a truth value, or a handle of its own.
+func back(value any) uint64 {
+	switch v := value.(type) {
+	case bool:
+		return bits(nil, reflect.ValueOf(v))
+	case []*Tensor:
+		return Must(TensorListNew(v)).handOver()
+	case *Tensor:
+		if v != nil {
+			return Must(TensorAlias(v)).handOver()
+		}
 	}
-	address := C.dtt_lend(f, C.int64_t(len(values)*int(unsafe.Sizeof(*new(E)))))
-	for i, room := 0, unsafe.Slice((*E)(address), len(values)); i < len(values); i++ {
-		room[i] = element(values[i])
-	}
-	at[0], at[1] = uint64(uintptr(address)), uint64(len(values))
-}
-
-// take reads a result; handles that are only carriers are released.
-func take(item *C.dtt_item, at cells) any {
-	switch {
-	case item.is_list != 0 && item.kind == C.DTT_I64:
-		return numbers[int](at)
-	case item.is_list != 0 && item.kind == C.DTT_F64:
-		return numbers[float64](at)
-	case item.is_list != 0 && item.kind == C.DTT_TENSOR:
-		list := &TensorList{at[0]}
-		defer list.Release()
-		return each(Must(list.Len()), func(i int) *Tensor { return Must(list.Get(i)) })
-	case item.is_list != 0:
-		list := &StringList{at[0]}
-		defer list.Release()
-		return each(Must(list.Len()), func(i int) string {
-			return C.GoString(C.dtgo_string(C.uint64_t(list.address), C.int64_t(i)))
-		})
-	}
-	switch item.kind {
-	case C.DTT_STR:
-		bytes := &Bytes{at[0]}
-		defer bytes.Release()
-		var n C.int64_t
-		data := C.dtgo_text(C.uint64_t(bytes.address), &n)
-		return C.GoStringN(data, C.int(n))
-	case C.DTT_TENSOR, C.DTT_HANDLE:
-		return handle(at[0])
-	case C.DTT_F64:
-		return at.float(0)
-	case C.DTT_BOOL:
-		return at[0] != 0
-	case C.DTT_DEVICE:
-		return Device{DeviceType(at[0]), int(at[1])}
-	case C.DTT_POINTER:
-		return uintptr(at[0])
-	case C.DTT_SCALAR:
-		return map[uint64]any{1: at[1] != 0, 2: int(at[1]), 3: at.float(2)}[at[0]]
-	}
-	return int(at[0])
-}
-
-// numbers are copied: their memory goes with the call.
-func numbers[T int | float64](at cells) []T {
-	return append([]T{}, unsafe.Slice(*(**T)(unsafe.Pointer(&at[0])), at[2])...)
-}
-
-func each[T any](n int, get func(i int) T) []T {
-	values := make([]T, n)
-	for i := range values {
-		values[i] = get(i)
-	}
-	return values
+	return 0
 }

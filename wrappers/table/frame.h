@@ -16,11 +16,14 @@ typedef struct dtt_room {
 typedef struct dtt_frame {
   const dtt_function* function;
   dtt_room* lent;
-  int64_t status; /* of the first argument that the language refused */
+  const char* message; /* of the call that failed: the thread may fail again, or another go on */
+  int64_t status;      /* of the first argument that the language refused */
   dtt_cell args[DTT_MAX_CELLS], results[DTT_MAX_RESULTS];
 } dtt_frame;
 
-static inline void dtt_begin(dtt_frame* f, const dtt_function* function) {
+/* Functions are in the order of the plan. */
+static inline void dtt_begin(dtt_frame* f, int64_t i) {
+  const dtt_function* function = dtt_functions[i];
   memset(f, 0, sizeof *f);
   f->function = function;
   if (function->n_cells) memcpy(f->args, function->initial, function->n_cells * sizeof *f->args);
@@ -54,22 +57,64 @@ static inline void dtt_give_number(const dtt_item* item, dtt_cell* at, int32_t k
   at->i = bits;
 }
 
+/* Where a list or a text came out as a handle: what is behind it. The cells become the address of
+ * entries or bytes, which are lent, and their number. Tensors are the caller's. */
+static inline dt_status dtt_open(dtt_frame* f, const dtt_item* item) {
+  dtt_cell* at = f->results + item->cell;
+  void* carrier = at->p;
+  const void* bytes = NULL;
+  const char* text = NULL;
+  dt_status status;
+  int64_t i;
+  if (!item->is_list) {
+    status = dt_bytes_data((dt_bytes*)carrier, &bytes, &at[1].i);
+    if (!status) at->p = memcpy(dtt_lend(f, at[1].i), bytes, (size_t)at[1].i);
+  } else if (item->kind == DTT_TENSOR) {
+    status = dt_tensor_list_len((dt_tensor_list*)carrier, &at[1].i);
+    at->p = dtt_lend(f, 8 * at[1].i);
+    for (i = 0; !status && i < at[1].i; i++)
+      status = dt_tensor_list_get((dt_tensor_list*)carrier, i, (dt_tensor**)at->p + i);
+  } else {
+    status = dt_string_list_len((dt_string_list*)carrier, &at[1].i);
+    at->p = dtt_lend(f, 8 * at[1].i);
+    for (i = 0; !status && i < at[1].i; i++) {
+      status = dt_string_list_get((dt_string_list*)carrier, i, &text);
+      if (!status) ((char**)at->p)[i] = strcpy((char*)dtt_lend(f, (int64_t)strlen(text)), text);
+    }
+  }
+  ((const dtt_handle*)item->of)->release(carrier);
+  return status;
+}
+
 static inline int dtt_is_numbers(const dtt_item* item) {
   return item->is_list && (item->kind == DTT_I64 || item->kind == DTT_F64);
 }
 
 /* A list of numbers is asked for twice: the first call says how many there are. */
 static inline dt_status dtt_call(dtt_frame* f) {
-  const dtt_item* item = f->function->results;
+  const dtt_item *item = f->function->results, *end = item + f->function->n_results;
   dt_status status = (dt_status)f->status;
+  const char* message;
   if (!status) status = f->function->call(f->args, f->results);
-  if (!status && item && dtt_is_numbers(item)) {
+  if (!status && item < end && dtt_is_numbers(item)) {
     f->results[0].p = dtt_lend(f, f->results[2].i * 8);
     f->results[1] = f->results[2];
     status = f->function->call(f->args, f->results);
   }
-  if (status) memset(f->results, 0, sizeof f->results);
+  for (; !status && item < end; item++)
+    if (item->kind == DTT_STR || (item->is_list && item->kind == DTT_TENSOR))
+      status = dtt_open(f, item);
+  if (status) {
+    memset(f->results, 0, sizeof f->results);
+    message = dt_error_message();
+    f->message = strcpy((char*)dtt_lend(f, (int64_t)strlen(message)), message);
+  }
   return status;
+}
+
+/* For collectors that want to know what a pointer points to, a handle is a number. */
+static inline void dtt_release(const dtt_handle* of, uint64_t handle) {
+  if (handle) of->release((void*)(uintptr_t)handle);
 }
 
 #endif

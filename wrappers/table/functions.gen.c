@@ -2557,7 +2557,7 @@ static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
   status = dt_load_safetensors_bytes((const void *)a[0].p, (int64_t)a[1].i, &r_names, &r_tensors);
   r[0].p = r_names;
-  r[1].p = r_tensors;
+  r[2].p = r_tensors;
   return status;
 }
 
@@ -2566,7 +2566,7 @@ static const dtt_item items_170[] = {
 };
 static const dtt_item items_171[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
-  {"tensors", &dtt_handle_tensor_list, DTT_TENSOR, 1, 1, 0, 0, 0, 0},
+  {"tensors", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
 static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_170, items_171, cells_103, 1, 2, 2, 0, 0, NULL};
 
@@ -2578,7 +2578,7 @@ static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
     (const char *)a[0].p, (const char *const *)a[1].p, (int64_t)a[2].i,
     a[3].p ? run_progress : NULL, a[3].p, dtt_drop, &r_names, &r_tensors);
   r[0].p = r_names;
-  r[1].p = r_tensors;
+  r[2].p = r_tensors;
   return status;
 }
 
@@ -2711,19 +2711,19 @@ static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
     (dt_device_type)a[0].i, (int64_t)a[1].i, &r_name, &r_major, &r_minor, &r_multi_processor_count,
     &r_total_memory);
   r[0].p = r_name;
-  r[1].i = r_major;
-  r[2].i = r_minor;
-  r[3].i = r_multi_processor_count;
-  r[4].i = r_total_memory;
+  r[2].i = r_major;
+  r[3].i = r_minor;
+  r[4].i = r_multi_processor_count;
+  r[5].i = r_total_memory;
   return status;
 }
 
 static const dtt_item items_181[] = {
   {"name", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
-  {"major", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
-  {"minor", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
-  {"multi_processor_count", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
-  {"total_memory", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
+  {"major", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
+  {"minor", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
+  {"multi_processor_count", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
+  {"total_memory", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
 static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_179, items_181, cells_103, 1, 5, 2, 0, 0, NULL};
 
@@ -3662,7 +3662,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
   status = dt_module_named_parameters((dt_module *)a[0].p, &r_names, &r_tensors);
   r[0].p = r_names;
-  r[1].p = r_tensors;
+  r[2].p = r_tensors;
   return status;
 }
 
@@ -3674,7 +3674,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
   status = dt_module_named_buffers((dt_module *)a[0].p, &r_names, &r_tensors);
   r[0].p = r_names;
-  r[1].p = r_tensors;
+  r[2].p = r_tensors;
   return status;
 }
 
@@ -3686,7 +3686,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
   status = dt_module_state_dict((dt_module *)a[0].p, &r_names, &r_tensors);
   r[0].p = r_names;
-  r[1].p = r_tensors;
+  r[2].p = r_tensors;
   return status;
 }
 
@@ -4154,7 +4154,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
   status = dt_optimizer_state_dict((dt_optimizer *)a[0].p, &r_names, &r_tensors);
   r[0].p = r_names;
-  r[1].p = r_tensors;
+  r[2].p = r_tensors;
   return status;
 }
 

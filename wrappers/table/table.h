@@ -19,7 +19,7 @@
  *
  * What is absent has cells of 0; a list that is given has a pointer. A result that is a list of
  * numbers takes p, capacity, n: the caller sets the first two. Other lists, and text, come out as a
- * handle. */
+ * handle, and have a cell more for a caller that opens it (frame.h). */
 typedef union dtt_cell {
   int64_t i;
   double f;
