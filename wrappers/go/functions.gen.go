@@ -312,6 +312,21 @@ func (x *LrScheduler) own(address uint64) { x.address = address }
 // Release gives the object up now; else the garbage collector does so at some time.
 func (x *LrScheduler) Release() { release(7, &x.address) }
 
+// Node: A recorded operation: the graph behind it lives as long as the handle.
+type Node struct{ address uint64 }
+
+func (x *Node) held() uint64 {
+	if x == nil {
+		return 0
+	}
+	return x.address
+}
+
+func (x *Node) own(address uint64) { x.address = address }
+
+// Release gives the object up now; else the garbage collector does so at some time.
+func (x *Node) Release() { release(8, &x.address) }
+
 // Tensor: A tensor. Several handles, and views, may look at one storage.
 type Tensor struct{ address uint64 }
 
@@ -325,7 +340,7 @@ func (x *Tensor) held() uint64 {
 func (x *Tensor) own(address uint64) { x.address = address }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *Tensor) Release() { release(8, &x.address) }
+func (x *Tensor) Release() { release(9, &x.address) }
 
 // TensorList: A list of tensors that a function gave back; entries may be absent.
 type TensorList struct{ address uint64 }
@@ -340,7 +355,7 @@ func (x *TensorList) held() uint64 {
 func (x *TensorList) own(address uint64) { x.address = address }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *TensorList) Release() { release(9, &x.address) }
+func (x *TensorList) Release() { release(10, &x.address) }
 
 // Bytes: Text or bytes that a function gave back.
 type Bytes struct{ address uint64 }
@@ -355,7 +370,7 @@ func (x *Bytes) held() uint64 {
 func (x *Bytes) own(address uint64) { x.address = address }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *Bytes) Release() { release(10, &x.address) }
+func (x *Bytes) Release() { release(11, &x.address) }
 
 // StringList: A list of strings that a function gave back.
 type StringList struct{ address uint64 }
@@ -370,7 +385,7 @@ func (x *StringList) held() uint64 {
 func (x *StringList) own(address uint64) { x.address = address }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *StringList) Release() { release(11, &x.address) }
+func (x *StringList) Release() { release(12, &x.address) }
 
 // Generator: A source of random numbers: a seed and an offset.
 type Generator struct{ address uint64 }
@@ -385,7 +400,7 @@ func (x *Generator) held() uint64 {
 func (x *Generator) own(address uint64) { x.address = address }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *Generator) Release() { release(12, &x.address) }
+func (x *Generator) Release() { release(13, &x.address) }
 
 // Context: Grad mode, default dtype, default device, streams, own default generators and the last
 // error: what is in force on a thread.
@@ -401,7 +416,7 @@ func (x *Context) held() uint64 {
 func (x *Context) own(address uint64) { x.address = address }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *Context) Release() { release(13, &x.address) }
+func (x *Context) Release() { release(14, &x.address) }
 
 // Hook: A registered hook; it does not keep the tensor alive. Releasing the handle leaves the hook
 // in place; hook_remove takes it off.
@@ -417,7 +432,7 @@ func (x *Hook) held() uint64 {
 func (x *Hook) own(address uint64) { x.address = address }
 
 // Release gives the object up now; else the garbage collector does so at some time.
-func (x *Hook) Release() { release(14, &x.address) }
+func (x *Hook) Release() { release(15, &x.address) }
 
 // TensorHook: Called with a tensor's gradient; may give back another one that takes its place.
 type TensorHook func(grad *Tensor) (*Tensor, error)
@@ -6106,21 +6121,27 @@ func (x *Tensor) StorageOffset() (int, error) {
 	return as[int](r, 0), err
 }
 
+// StorageNbytes: Bytes of the storage, which views share.
+func (x *Tensor) StorageNbytes() (int, error) {
+	r, err := run(496, x)
+	return as[int](r, 0), err
+}
+
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (int, error) {
-	r, err := run(496, x)
+	r, err := run(497, x)
 	return as[int](r, 0), err
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (Dtype, error) {
-	r, err := run(497, x)
+	r, err := run(498, x)
 	return Dtype(as[int](r, 0)), err
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (Device, error) {
-	r, err := run(498, x)
+	r, err := run(499, x)
 	return as[Device](r, 0), err
 }
 
@@ -6133,57 +6154,82 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (bool, error) {
 	o := last(options)
-	r, err := run(499, x, o.MemoryFormat)
+	r, err := run(500, x, o.MemoryFormat)
 	return as[bool](r, 0), err
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
 func (x *Tensor) DataPtr() (uintptr, error) {
-	r, err := run(500, x)
+	r, err := run(501, x)
 	return as[uintptr](r, 0), err
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (bool, error) {
-	r, err := run(501, x, other)
+	r, err := run(502, x, other)
 	return as[bool](r, 0), err
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (bool, error) {
-	r, err := run(502, x, other)
+	r, err := run(503, x, other)
 	return as[bool](r, 0), err
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (*Tensor, error) {
-	r, err := run(503, x)
+	r, err := run(504, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (int, error) {
-	r, err := run(504, x)
+	r, err := run(505, x)
 	return as[int](r, 0), err
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (any, error) {
-	r, err := run(505, x)
+	r, err := run(506, x)
 	return as[any](r, 0), err
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (string, error) {
-	r, err := run(506, x)
+	r, err := run(507, x)
 	return as[string](r, 0), err
+}
+
+// SetPrintOptionsOptions are the optional arguments.
+type SetPrintOptionsOptions struct {
+	// Digits behind the point.
+	Precision *int
+
+	// How many elements are shown; of more, only the edges are.
+	Threshold *int
+
+	// How many are shown at each end of a dimension then.
+	EdgeItems *int
+
+	// Columns of a line.
+	LineWidth *int
+
+	// Whether numbers are written as 1e3; absent: where they ask for it.
+	SciMode *bool
+}
+
+// SetPrintOptions: How tensors are printed from now on, by all threads.
+func SetPrintOptions(options ...SetPrintOptionsOptions) error {
+	o := last(options)
+	_, err := run(508, o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode)
+	return err
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (bool, error) {
-	r, err := run(507, x)
+	r, err := run(509, x)
 	return as[bool](r, 0), err
 }
 
@@ -6196,19 +6242,19 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(508, x, o.RequiresGrad)
+	_, err := run(510, x, o.RequiresGrad)
 	return x, err
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (bool, error) {
-	r, err := run(509, x)
+	r, err := run(511, x)
 	return as[bool](r, 0), err
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (*Tensor, error) {
-	r, err := run(510, x)
+	r, err := run(512, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6221,131 +6267,181 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	_, err := run(511, x, o.Grad)
+	_, err := run(513, x, o.Grad)
 	return err
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	_, err := run(512, x)
+	_, err := run(514, x)
 	return err
+}
+
+// RetainsGrad: Whether retain_grad was called on a tensor that is not a leaf.
+func (x *Tensor) RetainsGrad() (bool, error) {
+	r, err := run(515, x)
+	return as[bool](r, 0), err
+}
+
+// Node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what
+// adds to its gradient.
+func (x *Tensor) Node() (*Node, error) {
+	r, err := run(516, x)
+	return hold[Node](r, 0), err
+}
+
+// OutputNr: Which output of the recorded operation the tensor is; 0 for leaves.
+func (x *Tensor) OutputNr() (int, error) {
+	r, err := run(517, x)
+	return as[int](r, 0), err
+}
+
+// Name: The operation's name. "MulBackward0".
+func (x *Node) Name() (string, error) {
+	r, err := run(518, x)
+	return as[string](r, 0), err
+}
+
+// Address: Tells operations apart. Where it is: one number for all handles of one operation.
+func (x *Node) Address() (uintptr, error) {
+	r, err := run(519, x)
+	return as[uintptr](r, 0), err
+}
+
+// NextCount: How many inputs gradients may go to.
+func (x *Node) NextCount() (int, error) {
+	r, err := run(520, x)
+	return as[int](r, 0), err
+}
+
+// NextOutput: Which output of the operation that made an input the input is. -1 if its gradient
+// goes nowhere.
+func (x *Node) NextOutput(index int) (int, error) {
+	r, err := run(521, x, index)
+	return as[int](r, 0), err
+}
+
+// Next: The operation that made an input; of a leaf, what adds to its gradient.
+func (x *Node) Next(index int) (*Node, error) {
+	r, err := run(522, x, index)
+	return hold[Node](r, 0), err
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (string, error) {
-	r, err := run(513, x)
+	r, err := run(523, x)
 	return as[string](r, 0), err
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (*Tensor, error) {
-	r, err := run(514, x)
+	r, err := run(524, x)
 	return hold[Tensor](r, 0), err
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	_, err := run(515, x, data)
+	_, err := run(525, x, data)
 	return err
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (string, error) {
-	r, err := run(516)
+	r, err := run(526)
 	return as[string](r, 0), err
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (int, error) {
-	r, err := run(517, x)
+	r, err := run(527, x)
 	return as[int](r, 0), err
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (*TensorList, error) {
-	r, err := run(518, tensors)
+	r, err := run(528, tensors)
 	return hold[TensorList](r, 0), err
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (int, error) {
-	r, err := run(519, x)
+	r, err := run(529, x)
 	return as[int](r, 0), err
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (*Tensor, error) {
-	r, err := run(520, x, index)
+	r, err := run(530, x, index)
 	return hold[Tensor](r, 0), err
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (bool, error) {
-	r, err := run(521)
+	r, err := run(531)
 	return as[bool](r, 0), err
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	_, err := run(522, mode)
+	_, err := run(532, mode)
 	return err
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (bool, error) {
-	r, err := run(523)
+	r, err := run(533)
 	return as[bool](r, 0), err
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	_, err := run(524, mode)
+	_, err := run(534, mode)
 	return err
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (Dtype, error) {
-	r, err := run(525)
+	r, err := run(535)
 	return Dtype(as[int](r, 0)), err
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	_, err := run(526, d)
+	_, err := run(536, d)
 	return err
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (Device, error) {
-	r, err := run(527)
+	r, err := run(537)
 	return as[Device](r, 0), err
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	_, err := run(528, device)
+	_, err := run(538, device)
 	return err
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (bool, error) {
-	r, err := run(529, device)
+	r, err := run(539, device)
 	return as[bool](r, 0), err
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (int, error) {
-	r, err := run(530)
+	r, err := run(540)
 	return as[int](r, 0), err
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	_, err := run(531, n)
+	_, err := run(541, n)
 	return err
 }
 
@@ -6359,26 +6455,26 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (int, int, int, error) {
 	o := last(options)
-	r, err := run(532, o.Device)
+	r, err := run(542, o.Device)
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), err
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	_, err := run(533, log)
+	_, err := run(543, log)
 	return err
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	_, err := run(534, hook)
+	_, err := run(544, hook)
 	return err
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	_, err := run(535)
+	_, err := run(545)
 	return err
 }
 
@@ -6391,7 +6487,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	_, err := run(536, o.Device)
+	_, err := run(546, o.Device)
 	return err
 }
 
@@ -6405,44 +6501,44 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	_, err := run(537, o.Device)
+	_, err := run(547, o.Device)
 	return err
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (*Tensor, error) {
-	r, err := run(538, x, size)
+	r, err := run(548, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (*Tensor, error) {
-	r, err := run(539, x)
+	r, err := run(549, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	_, err := run(540, x)
+	_, err := run(550, x)
 	return x, err
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (*Tensor, error) {
-	r, err := run(541, x, other)
+	r, err := run(551, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (*Tensor, error) {
-	r, err := run(542, x, shape)
+	r, err := run(552, x, shape)
 	return hold[Tensor](r, 0), err
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (*Tensor, error) {
-	r, err := run(543, x, other)
+	r, err := run(553, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6458,37 +6554,37 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(544, x, o.StartDim, o.EndDim)
+	r, err := run(554, x, o.StartDim, o.EndDim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (*Tensor, error) {
-	r, err := run(545, x, dim, sizes)
+	r, err := run(555, x, dim, sizes)
 	return hold[Tensor](r, 0), err
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (*Tensor, error) {
-	r, err := run(546, x, dim0, dim1)
+	r, err := run(556, x, dim0, dim1)
 	return hold[Tensor](r, 0), err
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (*Tensor, error) {
-	r, err := run(547, x, dims)
+	r, err := run(557, x, dims)
 	return hold[Tensor](r, 0), err
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (*Tensor, error) {
-	r, err := run(548, x, source, destination)
+	r, err := run(558, x, source, destination)
 	return hold[Tensor](r, 0), err
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (*Tensor, error) {
-	r, err := run(549, x)
+	r, err := run(559, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6501,43 +6597,43 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(550, x, o.Dim)
+	r, err := run(560, x, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (*Tensor, error) {
-	r, err := run(551, x, dim)
+	r, err := run(561, x, dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (*Tensor, error) {
-	r, err := run(552, x, size)
+	r, err := run(562, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (*Tensor, error) {
-	r, err := run(553, x, other)
+	r, err := run(563, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (*Tensor, error) {
-	r, err := run(554, x, size)
+	r, err := run(564, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (*Tensor, error) {
-	r, err := run(555, x, dim, index)
+	r, err := run(565, x, dim, index)
 	return hold[Tensor](r, 0), err
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (*Tensor, error) {
-	r, err := run(556, x, dim, start, length)
+	r, err := run(566, x, dim, start, length)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6559,7 +6655,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(557, x, o.Dim, o.Start, o.End, o.Step)
+	r, err := run(567, x, o.Dim, o.Start, o.End, o.Step)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6572,7 +6668,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(558, x, size, stride, o.StorageOffset)
+	r, err := run(568, x, size, stride, o.StorageOffset)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6591,7 +6687,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(559, x, o.Offset, o.Dim1, o.Dim2)
+	r, err := run(569, x, o.Offset, o.Dim1, o.Dim2)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6604,7 +6700,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(560, x, chunks, o.Dim)
+	r, err := run(570, x, chunks, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6617,7 +6713,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(561, x, splitSize, o.Dim)
+	r, err := run(571, x, splitSize, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6630,7 +6726,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(562, x, splitSizes, o.Dim)
+	r, err := run(572, x, splitSizes, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6643,7 +6739,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(563, x, o.Dim)
+	r, err := run(573, x, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6656,7 +6752,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(564, tensors, o.Dim)
+	r, err := run(574, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6669,19 +6765,19 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(565, tensors, o.Dim)
+	r, err := run(575, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (*Tensor, error) {
-	r, err := run(566, x, repeats)
+	r, err := run(576, x, repeats)
 	return hold[Tensor](r, 0), err
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (*Tensor, error) {
-	r, err := run(567, x, dims)
+	r, err := run(577, x, dims)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6702,139 +6798,139 @@ type InterpolateOptions struct {
 // channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(568, input, o.Size, o.ScaleFactor, o.Mode)
+	r, err := run(578, input, o.Size, o.ScaleFactor, o.Mode)
 	return hold[Tensor](r, 0), err
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (*Tensor, error) {
-	r, err := run(569, x)
+	r, err := run(579, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	_, err := run(570, x)
+	_, err := run(580, x)
 	return x, err
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (*Tensor, error) {
-	r, err := run(571, x)
+	r, err := run(581, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	_, err := run(572, x)
+	_, err := run(582, x)
 	return x, err
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (*Tensor, error) {
-	r, err := run(573, x)
+	r, err := run(583, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	_, err := run(574, x)
+	_, err := run(584, x)
 	return x, err
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (*Tensor, error) {
-	r, err := run(575, x)
+	r, err := run(585, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	_, err := run(576, x)
+	_, err := run(586, x)
 	return x, err
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (*Tensor, error) {
-	r, err := run(577, x)
+	r, err := run(587, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	_, err := run(578, x)
+	_, err := run(588, x)
 	return x, err
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (*Tensor, error) {
-	r, err := run(579, x)
+	r, err := run(589, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	_, err := run(580, x)
+	_, err := run(590, x)
 	return x, err
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (*Tensor, error) {
-	r, err := run(581, x)
+	r, err := run(591, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	_, err := run(582, x)
+	_, err := run(592, x)
 	return x, err
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (*Tensor, error) {
-	r, err := run(583, x, other)
+	r, err := run(593, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	_, err := run(584, x, other)
+	_, err := run(594, x, other)
 	return x, err
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (*Tensor, error) {
-	r, err := run(585, x)
+	r, err := run(595, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	_, err := run(586, x)
+	_, err := run(596, x)
 	return x, err
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (*Tensor, error) {
-	r, err := run(587, x)
+	r, err := run(597, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	_, err := run(588, x)
+	_, err := run(598, x)
 	return x, err
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (*Tensor, error) {
-	r, err := run(589, x)
+	r, err := run(599, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	_, err := run(590, x)
+	_, err := run(600, x)
 	return x, err
 }
 
@@ -6847,7 +6943,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(591, x, other, o.Alpha)
+	r, err := run(601, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6860,19 +6956,19 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(592, x, other, o.Alpha)
+	_, err := run(602, x, other, o.Alpha)
 	return x, err
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (*Tensor, error) {
-	r, err := run(593, x, other)
+	r, err := run(603, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	_, err := run(594, x, other)
+	_, err := run(604, x, other)
 	return x, err
 }
 
@@ -6885,7 +6981,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(595, x, other, o.RoundingMode)
+	r, err := run(605, x, other, o.RoundingMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6898,7 +6994,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(596, x, other, o.RoundingMode)
+	_, err := run(606, x, other, o.RoundingMode)
 	return x, err
 }
 
@@ -6914,7 +7010,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(597, x, o.Min, o.Max)
+	r, err := run(607, x, o.Min, o.Max)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6930,66 +7026,66 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(598, x, o.Min, o.Max)
+	_, err := run(608, x, o.Min, o.Max)
 	return x, err
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (*Tensor, error) {
-	r, err := run(599, x, other)
+	r, err := run(609, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	_, err := run(600, x, other)
+	_, err := run(610, x, other)
 	return x, err
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (*Tensor, error) {
-	r, err := run(601, x, other)
+	r, err := run(611, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	_, err := run(602, x, other)
+	_, err := run(612, x, other)
 	return x, err
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (*Tensor, error) {
-	r, err := run(603, x, other)
+	r, err := run(613, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	_, err := run(604, x, other)
+	_, err := run(614, x, other)
 	return x, err
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (*Tensor, error) {
-	r, err := run(605, x, other)
+	r, err := run(615, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	_, err := run(606, x, other)
+	_, err := run(616, x, other)
 	return x, err
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (*Tensor, error) {
-	r, err := run(607, x, other)
+	r, err := run(617, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	_, err := run(608, x, other)
+	_, err := run(618, x, other)
 	return x, err
 }
