@@ -8,10 +8,22 @@ public function, written by hand over these.
 
 from __future__ import annotations
 
-import keyword
 import textwrap
 
 from .model import Argument, Function, Kind, Schema, SchemaError
+from .python_names import (
+    camel,
+    flat_arguments,
+    functional_name,
+    has_out,
+    inner_name,
+    is_object,
+    namespaces,
+    numpy_names,
+    safe,
+    shadowed,
+    variadic,
+)
 from .text import GENERATED
 
 INDENT = "    "
@@ -20,6 +32,7 @@ _IMPORTS = """\
 # ruff: noqa
 from . import _enums
 from ._native import ffi, lib
+from ._out import into
 from ._runtime import (
     BAD_ARGUMENTS,
     CALLBACKS,
@@ -103,65 +116,12 @@ def module(schema: Schema) -> str:
     return "\n\n\n".join(part.rstrip("\n") for part in parts) + "\n"
 
 
-def is_object(handle: str) -> bool:
-    """Handles that Python shows as objects; the others only carry results."""
-    return handle not in ("tensor", "tensor_list", "bytes", "string_list")
-
-
-# ---- names
-
-
-def safe(name: str) -> str:
-    return name + "_" if keyword.iskeyword(name) else name
-
-
-def camel(name: str) -> str:
-    return "".join(part.capitalize() for part in name.split("_"))
-
-
-def flat_arguments(schema: Schema, f: Function) -> list[Argument]:
-    """The arguments as Python sees them: the fields of options are arguments of the function."""
-    out: list[Argument] = []
-    for a in f.args:
-        if a.kind.base == "options":
-            out += [
-                Argument(x.name, x.kind, x.doc, True, x.default, True)
-                for x in schema.options[a.kind.name].fields
-            ]
-        else:
-            out.append(a)
-    return out
-
-
-def variadic(f: Function) -> Argument | None:
-    """The list that may also be given as single integers: `x.view(2, 3)`, `zeros(2, 3)`."""
-    places = [a for a in f.args if not a.keyword_only and a.name not in ("input", "self")]
-    if len(places) != 1 or places[0].has_default or places[0].kind.key != "i64[]":
-        return None
-    return places[0]
-
-
-_NUMPY_NAMES = {"dim": "axis", "keepdim": "keepdims"}
-
-
-def numpy_names(f: Function) -> dict[str, str]:
-    """NumPy's names of arguments, which PyTorch takes too: {"dim": "axis"}. An argument that others
-    without defaults come after has none: it could not be left out."""
-    if "torch" not in f.namespaces and not f.method:
-        return {}
-    required = [a.name for a in f.args if not a.has_default]
-    return {
-        a.name: _NUMPY_NAMES[a.name]
-        for a in f.args
-        if a.name in _NUMPY_NAMES and (a.has_default or a.name == required[-1])
-    }
-
-
 # ---- signatures
 
 
-def signature(schema: Schema, f: Function) -> str:
-    """`input, dim=None, *, dtype=None`"""
+def signature(schema: Schema, f: Function, with_out: bool | None = None) -> str:
+    """`input, dim=None, *, dtype=None, out=None`"""
+    with_out = has_out(schema, f) if with_out is None else with_out
     parts, star = [], False
     many = variadic(f)
     for a in flat_arguments(schema, f):
@@ -174,11 +134,11 @@ def signature(schema: Schema, f: Function) -> str:
             star = True
         parts.append(safe(a.name) + (f"={default(a)}" if a.has_default else ""))
     others = numpy_names(f)
-    if others:
+    if others or with_out:
         parts += [] if star else ["*"]
         parts = [f"{p}=None" if p in others else p for p in parts]  # it may come by its other name
         parts += [f"{other}=None" for other in others.values()]
-    return ", ".join(parts)
+    return ", ".join(parts + (["out=None"] if with_out else []))
 
 
 def default(a: Argument) -> str:
@@ -225,6 +185,7 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
     for own, other in numpy_names(f).items():
         lines += [f"{INDENT}if {other} is not None:", f"{INDENT * 2}{own} = {other}"]
     before, after = _result(schema, f, call)
+    lines += [INDENT + line for line in _out(schema, f)] if has_out(schema, f) else []
     lines.append(f"{INDENT}try:")
     lines += [INDENT * 2 + line for line in [*body, *before]]
     lines.append(f"{INDENT}except BAD_ARGUMENTS as error:")
@@ -235,24 +196,17 @@ def function(schema: Schema, f: Function, method: bool = False) -> str:
         lines += [INDENT * 2 + line for line in _number_first(f)]
     lines.append(f"{INDENT * 2}raise complain(error, {values}) from None")
     lines += [INDENT + line for line in after]
+    lines += [] if inner_name(f) == safe(f.name) else ["", "", f"{inner_name(f)} = {name}"]
     return "\n".join(lines)
 
 
 def functional(schema: Schema, f: Function) -> str:
     """torch.nn.functional's form of a function that may write its input."""
-    name, twin = safe(f.name), safe(f.name + "_")
+    name, twin = inner_name(f), safe(f.name + "_")
     given = ", ".join(safe(a.name) for a in f.args)
-    lines = []
-    if any(a.name == f.name for a in f.args):  # as threshold's: inside, the name is the argument
-        name, lines = "_" + name, [f"_{name} = {name}\n\n"]
-    lines += [f"def {functional_name(f)}({signature(schema, f)}, inplace=False):"]
+    lines = [f"def {functional_name(f)}({signature(schema, f, False)}, inplace=False):"]
     lines += [f'{INDENT}"""{f.doc}"""']
     return "\n".join([*lines, f"{INDENT}return ({twin} if inplace else {name})({given})"])
-
-
-def functional_name(f: Function) -> str:
-    """The name in _ops.py of what torch.nn.functional shows."""
-    return f"functional_{f.name}" if f.inplace_argument else safe(f.name)
 
 
 def _python_name(f: Function) -> str:
@@ -366,6 +320,18 @@ def _number_first(f: Function) -> list[str]:
         f"if isinstance({first.name}, (int, float)):",
         f"{INDENT}return {f.name}({', '.join(passed)})",
     ]
+
+
+def _out(schema: Schema, f: Function) -> list[str]:
+    """Leaves a call with `out` to `into`, which calls again without it. Other calls pay for one look."""
+    passed, star = [inner_name(f)], False
+    many = variadic(f)
+    for a in flat_arguments(schema, f):
+        name = safe(a.name)
+        star |= a.keyword_only or a is many
+        value = f"read_sizes(args, {name})" if a is many else name
+        passed.append(f"{name}={value}" if star else value)
+    return ["if out is not None:", f"{INDENT}return into(out, {', '.join(passed)})"]
 
 
 def _or_none(helper: str, kind: Kind) -> str:
@@ -542,7 +508,7 @@ def _exports(schema: Schema) -> str:
     names = sorted({n for f in schema.public for n in f.namespaces})
     lines.append("NAMESPACES = {")
     for n in names:
-        rows = [f for f in schema.public if n in f.namespaces and not shadowed(schema, f)]
+        rows = [f for f in schema.public if n in namespaces(schema, f) and not shadowed(schema, f)]
         lines.append(f'{INDENT}"{n}": {{')
         for f in rows:
             if f.method in ("", "tensor"):
@@ -555,9 +521,3 @@ def _exports(schema: Schema) -> str:
 
 def _entry(name: str, f: Function) -> str:
     return f'{INDENT}"{name}": {safe(f.name)},'
-
-
-def shadowed(schema: Schema, f: Function) -> bool:
-    """An overload of another row: `_overloads.py` merges the two under the name of the first."""
-    other = schema.functions.get(f.torch_name)
-    return bool(f.python) and other is not None and other is not f and other.public

@@ -91,7 +91,7 @@ def _returns(schema: Schema, f: Function) -> str:
     return types[0] if len(types) == 1 else f"{f.name}_result"
 
 
-def _signature(schema: Schema, f: Function, method: bool) -> str:
+def _signature(schema: Schema, f: Function, method: bool, functional: bool = False) -> str:
     parts, star = [], False
     many = python.variadic(f)
     for i, a in enumerate(python.flat_arguments(schema, f)):
@@ -106,7 +106,8 @@ def _signature(schema: Schema, f: Function, method: bool) -> str:
             star = star or a.keyword_only
             parts.append(_parameter(schema, a))
     others = python.numpy_names(f)
-    if others:
+    has_out = python.has_out(schema, f) and not functional
+    if others or has_out:
         parts += [] if star else ["*"]
         parts = [
             part + " = ..." if part.partition(":")[0] in others and "=" not in part else part
@@ -117,6 +118,9 @@ def _signature(schema: Schema, f: Function, method: bool) -> str:
             for a in f.args
             if a.name in others
         ]
+    if has_out:
+        tensors = "Tensor" if len(f.results) == 1 else "Sequence[Tensor]"
+        parts.append(f"out: {tensors} | None = ...")
     return ", ".join(parts)
 
 
@@ -130,7 +134,7 @@ def _stub(schema: Schema, f: Function, name: str, method: bool = False) -> str:
 
 
 def _functional_stub(schema: Schema, f: Function) -> str:
-    arguments = f"{_signature(schema, f, False)}, inplace: builtins.bool = False"
+    arguments = f"{_signature(schema, f, False, functional=True)}, inplace: builtins.bool = False"
     return f"def {python.functional_name(f)}({arguments}) -> {_returns(schema, f)}: ..."
 
 
@@ -174,13 +178,15 @@ def _handle(schema: Schema, handle: str) -> list[str]:
 
 def _tensor(schema: Schema) -> str:
     tree = _parse("_tensor.py")
-    written = next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Tensor")
+    written = _class(tree, "Tensor")
+    names = _class(_parse("_tensor_names.py"), "TensorNames")
     lines = [_HEAD + _TYPING + "from . import _ops\n"]
     lines[0] += (
         "from ._ops import Generator, Hook\nfrom ._types import Size, device, dtype, "
-        "memory_format, preserve_format\n"
+        "layout, memory_format, preserve_format\n"
     )
-    lines += ["class Tensor:", *_indent(_members(written))]
+    lines += ["class TensorNames:", *_indent(_members(names)), ""]
+    lines += ["class Tensor(TensorNames):", *_indent(_members(written))]
     known = {n.name for n in written.body if isinstance(n, ast.FunctionDef)}
     overloads = _overloaded_methods()
     for name, node in overloads.items():
@@ -196,7 +202,7 @@ def _tensor(schema: Schema) -> str:
         lines.append("    " + re.sub(r"-> (\w+_result):", r"-> _ops.\1:", stub))
     lines += [f"    def __{name}__(self, other: Any) -> Tensor: ..." for name in _OPERATORS]
     lines += [f"    def __{name}__(self) -> Tensor: ..." for name in ("neg", "abs", "invert")]
-    lines += ["", "class GradFn:", "    def name(self) -> str: ..."]
+    lines += ["", "class GradFn:", *_indent(_members(_class(tree, "GradFn")))]
     return "\n".join(lines) + "\n"
 
 
@@ -221,7 +227,11 @@ def _package(schema: Schema) -> str:
             lines += [f"from {module} import {n} as {n}" for n in names]
     overloads = _overload_names()
     lines += [f"from ._overloads import {n} as {n}" for n in overloads]
-    rows = [f for f in schema.public if "torch" in f.namespaces and not python.shadowed(schema, f)]
+    rows = [
+        f
+        for f in schema.public
+        if "torch" in python.namespaces(schema, f) and not python.shadowed(schema, f)
+    ]
     taken = {line.rsplit(" ", 1)[-1] for line in lines if line.startswith("from .")}
     names = [f for f in rows if f.torch_name not in taken]
     lines += [f"from ._ops import {python.safe(f.name)} as {f.torch_name}" for f in names]
@@ -234,6 +244,7 @@ def _package(schema: Schema) -> str:
     lines += ["", "__version__: str", "inf: builtins.float", "nan: builtins.float"]
     lines += ["pi: builtins.float", "e: builtins.float"]
     lines += [f"{name}: dtype" for name in ("float", "double", "long", "int", "bool")]
+    lines += [f"{t.torch}Tensor: type[Tensor]" for t in schema.dtypes.values()]
     return "\n".join(lines) + "\n"
 
 
@@ -242,7 +253,11 @@ def _functional(schema: Schema) -> str:
     written = [n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name[0] != "_"]
     known = {n.name for n in written}
     lines = [_HEAD + _TYPING.rstrip("\n"), "from .._tensor import Tensor", ""]
-    rows = [f for f in schema.public if "functional" in f.namespaces and f.torch_name not in known]
+    rows = [
+        f
+        for f in schema.public
+        if "functional" in python.namespaces(schema, f) and f.torch_name not in known
+    ]
     lines += [f"from .._ops import {python.functional_name(f)} as {f.torch_name}" for f in rows]
     lines += ["", *(_signature_of(n, n.name) for n in written)]
     return "\n".join(lines) + "\n"
@@ -271,9 +286,16 @@ def _indent(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
+def _class(tree: ast.Module, name: str) -> ast.ClassDef:
+    return next(n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == name)
+
+
 def _members(written: ast.ClassDef) -> list[str]:
     lines = []
     for node in written.body:
+        if isinstance(node, ast.Assign):  # another name of one of them
+            names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+            lines += [f"{name}: Any" for name in names if name[0] != "_"]
         if not isinstance(node, ast.FunctionDef):
             continue
         lines += [f"@{ast.unparse(d)}" for d in node.decorator_list]
@@ -294,8 +316,7 @@ def _overload_functions() -> dict[str, ast.FunctionDef]:
 
 
 def _overload_names() -> list[str]:
-    """What is a method alone, because it writes in place, ends with an underscore."""
-    return [name for name in _overload_functions() if name[0] != "_" and name[-1] != "_"]
+    return [name for name in _overload_functions() if name[0] != "_"]
 
 
 def _overloaded_methods() -> dict[str, ast.FunctionDef]:

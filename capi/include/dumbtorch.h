@@ -237,6 +237,11 @@ typedef struct dt_lr_scheduler dt_lr_scheduler;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
 DT_API void dt_lr_scheduler_release(dt_lr_scheduler *handle) DT_NOEXCEPT;
 
+/** A recorded operation: the graph behind it lives as long as the handle. */
+typedef struct dt_node dt_node;
+/** Gives a handle back. NULL is fine; a released one is a warning in the log. */
+DT_API void dt_node_release(dt_node *handle) DT_NOEXCEPT;
+
 /** A tensor. Several handles, and views, may look at one storage. */
 typedef struct dt_tensor dt_tensor;
 /** Gives a handle back. NULL is fine; a released one is a warning in the log. */
@@ -4934,6 +4939,10 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_numel(dt_tensor *input, int64_t *out) D
  * @param input The tensor. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_storage_offset(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
 
+/** Bytes of the storage, which views share.
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_storage_nbytes(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
+
 /** Bytes of one element.
  * @param input The tensor. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_element_size(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
@@ -4989,6 +4998,19 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_item(
  * @param input The tensor. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_to_string(dt_tensor *input, dt_bytes **out) DT_NOEXCEPT;
 
+/** How tensors are printed from now on, by all threads.
+ * @param precision Digits behind the point. PyTorch's default: 4.
+ * @param threshold How many elements are shown; of more, only the edges are. PyTorch's default:
+ *   1000.
+ * @param edge_items How many are shown at each end of a dimension then. PyTorch's default: 3.
+ * @param line_width Columns of a line. PyTorch's default: 80.
+ * @param sci_mode Whether numbers are written as 1e3; absent: where they ask for it. PyTorch's
+ *   default: absent.
+ * @throws ValueError: a number is negative, or more digits or columns than 10000. */
+DT_MUST_CHECK DT_API dt_status dt_set_print_options(
+    int64_t precision, int64_t threshold, int64_t edge_items, int64_t line_width,
+    const int32_t *sci_mode) DT_NOEXCEPT;
+
 /** Whether the tensor takes part in a graph: set by the user, or made from such a tensor.
  * @param input The tensor. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_requires_grad(dt_tensor *input, int32_t *out) DT_NOEXCEPT;
@@ -5019,6 +5041,50 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_set_grad(dt_tensor *input, dt_tensor *g
 /** Makes backward keep the gradient of a tensor that is not a leaf.
  * @param input The tensor. Written. */
 DT_MUST_CHECK DT_API dt_status dt_tensor_retain_grad(dt_tensor *input) DT_NOEXCEPT;
+
+/** Whether retain_grad was called on a tensor that is not a leaf.
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_retains_grad(dt_tensor *input, int32_t *out) DT_NOEXCEPT;
+
+/** Where a tensor's gradient goes, to look at.
+ * @param input The tensor.
+ * @return The recorded operation, or, of a leaf, what adds to its gradient.
+ * @throws RuntimeError: the tensor takes no part in a graph. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_node(dt_tensor *input, dt_node **out) DT_NOEXCEPT;
+
+/** Which output of the recorded operation the tensor is; 0 for leaves.
+ * @param input The tensor. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_output_nr(dt_tensor *input, int64_t *out) DT_NOEXCEPT;
+
+/** The operation's name.
+ * @param self The operation.
+ * @return "MulBackward0". */
+DT_MUST_CHECK DT_API dt_status dt_node_name(dt_node *self, dt_bytes **out) DT_NOEXCEPT;
+
+/** Tells operations apart.
+ * @param self The operation.
+ * @return Where it is: one number for all handles of one operation. */
+DT_MUST_CHECK DT_API dt_status dt_node_address(dt_node *self, void **out) DT_NOEXCEPT;
+
+/** How many inputs gradients may go to.
+ * @param self The operation. */
+DT_MUST_CHECK DT_API dt_status dt_node_next_count(dt_node *self, int64_t *out) DT_NOEXCEPT;
+
+/** Which output of the operation that made an input the input is.
+ * @param self The operation.
+ * @param index Which input, from 0.
+ * @return -1 if its gradient goes nowhere.
+ * @throws IndexError: the index is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_node_next_output(
+    dt_node *self, int64_t index, int64_t *out) DT_NOEXCEPT;
+
+/** The operation that made an input; of a leaf, what adds to its gradient.
+ * @param self The operation.
+ * @param index Which input, from 0.
+ * @throws IndexError: the index is out of range.
+ * @throws RuntimeError: the gradient goes nowhere. */
+DT_MUST_CHECK DT_API dt_status dt_node_next(
+    dt_node *self, int64_t index, dt_node **out) DT_NOEXCEPT;
 
 /** The name of the recorded operation that made the tensor.
  * @param input The tensor.

@@ -36,6 +36,10 @@ void dt_lr_scheduler_release(dt_lr_scheduler* handle) noexcept {
   release_handle("lr_scheduler_release", handle);
 }
 
+void dt_node_release(dt_node* handle) noexcept {
+  release_handle("node_release", handle);
+}
+
 void dt_tensor_release(dt_tensor* handle) noexcept {
   release_handle("tensor_release", handle);
 }

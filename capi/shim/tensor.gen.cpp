@@ -74,6 +74,15 @@ dt_status dt_tensor_storage_offset(dt_tensor *input, int64_t *out) noexcept {
   });
 }
 
+dt_status dt_tensor_storage_nbytes(dt_tensor *input, int64_t *out) noexcept {
+  clear_all(out);
+  return guard("tensor_storage_nbytes", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, input_.storage()->bytes());
+  });
+}
+
 dt_status dt_tensor_element_size(dt_tensor *input, int64_t *out) noexcept {
   clear_all(out);
   return guard("tensor_element_size", [&] {
@@ -182,6 +191,19 @@ dt_status dt_tensor_to_string(dt_tensor *input, dt_bytes **out) noexcept {
   });
 }
 
+dt_status dt_set_print_options(
+    int64_t precision, int64_t threshold, int64_t edge_items, int64_t line_width,
+    const int32_t *sci_mode) noexcept {
+  return guard("set_print_options", [&] {
+    const auto precision_ = precision;
+    const auto threshold_ = threshold;
+    const auto edge_items_ = edge_items;
+    const auto line_width_ = line_width;
+    const auto sci_mode_ = optional_bool(sci_mode);
+    set_print_options(precision_, threshold_, edge_items_, line_width_, sci_mode_);
+  });
+}
+
 dt_status dt_tensor_requires_grad(dt_tensor *input, int32_t *out) noexcept {
   clear_all(out);
   return guard("tensor_requires_grad", [&] {
@@ -229,6 +251,80 @@ dt_status dt_tensor_retain_grad(dt_tensor *input) noexcept {
   return guard("tensor_retain_grad", [&] {
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     input_.retain_grad();
+  });
+}
+
+dt_status dt_tensor_retains_grad(dt_tensor *input, int32_t *out) noexcept {
+  clear_all(out);
+  return guard("tensor_retains_grad", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, input_.retains_grad());
+  });
+}
+
+dt_status dt_tensor_node(dt_tensor *input, dt_node **out) noexcept {
+  clear_all(out);
+  return guard("tensor_node", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, node_of(input_));
+  });
+}
+
+dt_status dt_tensor_output_nr(dt_tensor *input, int64_t *out) noexcept {
+  clear_all(out);
+  return guard("tensor_output_nr", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, output_nr(input_));
+  });
+}
+
+dt_status dt_node_name(dt_node *self, dt_bytes **out) noexcept {
+  clear_all(out);
+  return guard("node_name", [&] {
+    const Pin<dt_node> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put(out, std::string(self_->name));
+  });
+}
+
+dt_status dt_node_address(dt_node *self, void **out) noexcept {
+  clear_all(out);
+  return guard("node_address", [&] {
+    const Pin<dt_node> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put(out, static_cast<void*>(self_.get()));
+  });
+}
+
+dt_status dt_node_next_count(dt_node *self, int64_t *out) noexcept {
+  clear_all(out);
+  return guard("node_next_count", [&] {
+    const Pin<dt_node> self_pin(self, "self"); auto& self_ = *self_pin;
+    need(out, "out");
+    put(out, int64_t(self_->edges.size()));
+  });
+}
+
+dt_status dt_node_next_output(dt_node *self, int64_t index, int64_t *out) noexcept {
+  clear_all(out);
+  return guard("node_next_output", [&] {
+    const Pin<dt_node> self_pin(self, "self"); auto& self_ = *self_pin;
+    const auto index_ = index;
+    need(out, "out");
+    put(out, next_output(self_, index_));
+  });
+}
+
+dt_status dt_node_next(dt_node *self, int64_t index, dt_node **out) noexcept {
+  clear_all(out);
+  return guard("node_next", [&] {
+    const Pin<dt_node> self_pin(self, "self"); auto& self_ = *self_pin;
+    const auto index_ = index;
+    need(out, "out");
+    put(out, next_node(self_, index_));
   });
 }
 

@@ -26,6 +26,12 @@ struct Edge {
 // The edge along which the gradient of `x` flows. Undefined if x takes no part in a graph.
 Edge gradient_edge(const Tensor& x);
 
+// To look at: the node there, which must exist, and an edge's end (-1: nowhere).
+Ref<Node> node_of(const Tensor& x);
+int64_t output_nr(const Tensor& x);  // 0 for leaves
+Ref<Node> next_node(const Ref<Node>& node, int64_t index);
+int64_t next_output(const Ref<Node>& node, int64_t index);
+
 // What a gradient must look like when it arrives: see conform() in gradients.h.
 struct OutputInfo {
   Dims sizes;

@@ -195,8 +195,11 @@ void Tensor::set_data(const Tensor& other) const {
 void Tensor::retain_grad() const {
   DT_CHECK(requires_grad(), kRuntimeError,
            "can't retain_grad on Tensor that has requires_grad=False");
-  const bool retains = !impl_->autograd.retain_hook.expired();
-  if (!is_leaf() && !retains) add_retain_hook(*this);  // leaves keep theirs anyway
+  if (!is_leaf() && !retains_grad()) add_retain_hook(*this);  // leaves keep theirs anyway
+}
+
+bool Tensor::retains_grad() const {
+  return !is_leaf() && !impl_->autograd.retain_hook.expired();
 }
 
 void move_retain_hook(const Tensor& x) {
@@ -204,6 +207,37 @@ void move_retain_hook(const Tensor& x) {
   if (!before) return;
   add_retain_hook(x);
   before->remove();
+}
+
+Ref<Node> node_of(const Tensor& x) {
+  Edge edge = gradient_edge(x);
+  DT_CHECK(edge.defined(), kRuntimeError, "the tensor takes no part in a graph");
+  return std::move(edge.node);
+}
+
+int64_t output_nr(const Tensor& x) {
+  return x.is_leaf() ? 0 : gradient_edge(x).index;
+}
+
+namespace {
+
+const Edge& edge_at(const Ref<Node>& node, int64_t index) {
+  DT_CHECK(0 <= index && index < node->edges.size(), kIndexError, "index ", index,
+           " is out of range for ", node->edges.size(), " inputs");
+  return node->edges[static_cast<int>(index)];
+}
+
+}  // namespace
+
+Ref<Node> next_node(const Ref<Node>& node, int64_t index) {
+  const Edge& edge = edge_at(node, index);
+  DT_CHECK(edge.defined(), kRuntimeError, "the gradient of input ", index, " goes nowhere");
+  return edge.node;
+}
+
+int64_t next_output(const Ref<Node>& node, int64_t index) {
+  const Edge& edge = edge_at(node, index);
+  return edge.defined() ? edge.index : -1;
 }
 
 Edge gradient_edge(const Tensor& x) {

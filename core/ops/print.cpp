@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 #include "core/autograd/node.h"
 #include "core/ops/copy.h"
@@ -12,23 +13,29 @@
 namespace dt {
 namespace {
 
-// torch.set_printoptions' defaults.
-constexpr int kPrecision = 4;
-constexpr int kLineWidth = 80;
-constexpr int64_t kThreshold = 1000;  // more elements are summarised
-constexpr int64_t kEdgeItems = 3;     // so many from each end are shown then
+// In force from one call of set_print_options to the next, for all threads.
+SpinLock options_lock;
+PrintOptions options_in_force;
 
-std::string formatted(const char* format, double v) {
-  char buffer[400];  // "%.0f" of the largest double has 309 digits
-  std::snprintf(buffer, sizeof buffer, format, kPrecision, v);
-  return buffer;
+PrintOptions print_options() {
+  const std::lock_guard<SpinLock> guard(options_lock);
+  return options_in_force;
+}
+
+std::string formatted(const char* format, int precision, double v) {
+  std::string s(std::snprintf(nullptr, 0, format, precision, v), '\0');
+  std::snprintf(s.data(), s.size() + 1, format, precision, v);
+  return s;
 }
 
 // How numbers are written: all in one style and one width, found from the values that will be
 // shown.
 class Style {
  public:
-  Style(const Tensor& shown) : floating_(is_floating(shown.dtype())) {
+  const PrintOptions options;
+
+  Style(const Tensor& shown, const PrintOptions& options)
+      : options(options), floating_(is_floating(shown.dtype())) {
     visit_elements(shown, [&](double v) {
       if (floating_ && (!std::isfinite(v) || v == 0)) return;
       smallest_ = std::min(smallest_, std::fabs(v));
@@ -40,7 +47,8 @@ class Style {
       if (!floating_) visit_integers(shown, [&](const std::string& s) { widen(s.size()); });
       return;
     }
-    scientific_ = largest_ / smallest_ > 1000 || largest_ > 1e8 || (!whole_ && smallest_ < 1e-4);
+    const bool wide = largest_ / smallest_ > 1000 || largest_ > 1e8;
+    scientific_ = options.sci_mode.value_or(wide || (!whole_ && smallest_ < 1e-4));
     visit_elements(shown, [&](double v) {
       if (std::isfinite(v) && v != 0) widen(number(v).size());
     });
@@ -62,12 +70,10 @@ class Style {
 
   std::string number(double v) const {
     if (std::isnan(v)) return "nan";
-    if (scientific_) return formatted("%.*e", v);
-    if (!whole_) return formatted("%.*f", v);
+    if (scientific_) return formatted("%.*e", options.precision, v);
+    if (!whole_) return formatted("%.*f", options.precision, v);
     if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
-    char buffer[400];
-    std::snprintf(buffer, sizeof buffer, "%.0f.", v);
-    return buffer;
+    return formatted("%.*f.", 0, v);
   }
 
   template <class F>
@@ -104,13 +110,14 @@ std::string join(const std::vector<std::string>& parts, const std::string& separ
 }
 
 // The positions to be shown along a dimension; -1 stands for "...".
-std::vector<int64_t> positions(int64_t n, bool summarize) {
+std::vector<int64_t> positions(int64_t n, bool summarize, int64_t edge_items) {
   std::vector<int64_t> at;
-  const bool gap = summarize && n > 2 * kEdgeItems;
+  const bool gap = summarize && n > 2 * edge_items;
   for (int64_t i = 0; i < n; ++i) {
-    if (gap && i == kEdgeItems) {
+    if (gap && i == edge_items) {
       at.push_back(-1);
-      i = n - kEdgeItems;
+      i = n - edge_items;
+      if (i == n) break;
     }
     at.push_back(i);
   }
@@ -118,9 +125,9 @@ std::vector<int64_t> positions(int64_t n, bool summarize) {
 }
 
 std::string vector_text(const Tensor& x, int indent, bool summarize, const Style& style) {
-  const int per_line = std::max(1, (kLineWidth - indent) / (style.width() + 2));
+  const int per_line = std::max(1, (style.options.line_width - indent) / (style.width() + 2));
   std::vector<std::string> lines, line;
-  for (int64_t i : positions(x.sizes()[0], summarize)) {
+  for (int64_t i : positions(x.sizes()[0], summarize, style.options.edge_items)) {
     line.push_back(i < 0 ? " ..." : element(select(x, 0, i), style));
     if (static_cast<int>(line.size()) == per_line) {
       lines.push_back(join(line, ", "));
@@ -135,7 +142,7 @@ std::string body_text(const Tensor& x, int indent, bool summarize, const Style& 
   if (x.ndim() == 0) return element(x, style);
   if (x.ndim() == 1) return vector_text(x, indent, summarize, style);
   std::vector<std::string> parts;
-  for (int64_t i : positions(x.sizes()[0], summarize)) {
+  for (int64_t i : positions(x.sizes()[0], summarize, style.options.edge_items)) {
     parts.push_back(i < 0 ? "..." : body_text(select(x, 0, i), indent + 1, summarize, style));
   }
   return "[" + join(parts, "," + std::string(x.ndim() - 1, '\n') + std::string(indent + 1, ' ')) +
@@ -143,11 +150,11 @@ std::string body_text(const Tensor& x, int indent, bool summarize, const Style& 
 }
 
 // The elements that a summary shows, as a dense tensor.
-Tensor summarized(Tensor x) {
+Tensor summarized(Tensor x, int64_t edge_items) {
   for (int d = 0; d < x.ndim(); ++d) {
     const int64_t n = x.sizes()[d];
-    if (n > 2 * kEdgeItems)
-      x = cat({slice(x, d, 0, kEdgeItems, 1), slice(x, d, n - kEdgeItems, n, 1)}, d);
+    if (n > 2 * edge_items)
+      x = cat({slice(x, d, 0, edge_items, 1), slice(x, d, n - edge_items, n, 1)}, d);
   }
   return contiguous(x);
 }
@@ -175,8 +182,23 @@ std::vector<std::string> suffixes(const Tensor& x) {
 
 }  // namespace
 
+void set_print_options(int64_t precision, int64_t threshold, int64_t edge_items, int64_t line_width,
+                       std::optional<bool> sci_mode) {
+  constexpr int64_t kMost = 10000;  // digits and columns: what is more is a slip
+  DT_CHECK(0 <= precision && precision <= kMost, kValueError, "precision must be in [0, ", kMost,
+           "], got ", precision);
+  DT_CHECK(0 <= line_width && line_width <= kMost, kValueError, "linewidth must be in [0, ", kMost,
+           "], got ", line_width);
+  DT_CHECK(threshold >= 0 && edge_items >= 0, kValueError,
+           "threshold and edgeitems must not be negative");
+  const std::lock_guard<SpinLock> guard(options_lock);
+  options_in_force = {static_cast<int>(precision), static_cast<int>(line_width), threshold,
+                      std::min(edge_items, INT64_MAX / 4), sci_mode};
+}
+
 std::string to_string(const Tensor& tensor) {
   const GradMode no_grad(false);
+  const PrintOptions options = print_options();
   const std::string prefix = "tensor(";
   const int indent = static_cast<int>(prefix.size());
   const Tensor x = on_host(tensor.detach());
@@ -184,13 +206,13 @@ std::string to_string(const Tensor& tensor) {
   if (x.numel() == 0) {
     s += "[]";
   } else {
-    const bool summarize = x.numel() > kThreshold;
-    const Style style(summarize ? summarized(x) : contiguous(x));
+    const bool summarize = x.numel() > options.threshold;
+    const Style style(summarize ? summarized(x, options.edge_items) : contiguous(x), options);
     s += body_text(x, indent, summarize, style);
   }
   size_t line = s.size() - s.rfind('\n') + 1;  // PyTorch counts two more than there are
   for (const std::string& suffix : suffixes(tensor)) {
-    if (line + suffix.size() + 2 > kLineWidth) {
+    if (line + suffix.size() + 2 > static_cast<size_t>(options.line_width)) {
       s += ",\n" + std::string(indent, ' ') + suffix;
       line = indent + suffix.size();
     } else {

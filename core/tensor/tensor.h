@@ -113,6 +113,7 @@ class Tensor {
   Tensor grad() const;        // undefined when there is none
   void set_grad(const Tensor& grad) const;
   void retain_grad() const;
+  bool retains_grad() const;  // false for leaves
   // Looks at other's memory from now on, as `x.data = other`; history and grad stay. The caller
   // makes sure that no other thread uses this tensor meanwhile.
   void set_data(const Tensor& other) const;

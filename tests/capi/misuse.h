@@ -19,6 +19,7 @@ static struct {
   dt_generator* generator;
   dt_context* context;
   dt_hook* hook;
+  dt_node* node;
 #define MISUSE_KIND(kind) dt_##kind* kind;
 #include "tests/capi/misuse_kinds.def"
 #undef MISUSE_KIND
@@ -135,6 +136,7 @@ static void misuse_begin(void) {
   MUST(dt_default_generator(DT_DEVICE_TYPE_CPU, 0, &good.generator));
   MUST(dt_context_new(&good.context));
   MUST(dt_tensor_register_hook(good.tensor, keep_gradient, NULL, NULL, &good.hook));
+  MUST(dt_tensor_node(good.tensor, &good.node));
   misuse_make_objects();
   good.i64s[0] = 1;
   good.f64s[0] = 1;
@@ -157,6 +159,7 @@ static void misuse_begin(void) {
 
 static int misuse_end(void) {
   misuse_release_objects();
+  dt_node_release(good.node);
   dt_hook_release(good.hook);
   dt_context_release(good.context);
   dt_generator_release(good.generator);

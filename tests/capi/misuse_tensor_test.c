@@ -61,6 +61,14 @@ static void test_tensor_storage_offset(void) {
   EXPECT(TYPE_ERROR, "tensor_storage_offset", dt_tensor_storage_offset(good.tensor, NULL));
 }
 
+static void test_tensor_storage_nbytes(void) {
+  EXPECT(HANDLE, "tensor_storage_nbytes", dt_tensor_storage_nbytes((dt_tensor *)bad.released, &out.i64[0]));
+  EXPECT(HANDLE, "tensor_storage_nbytes", dt_tensor_storage_nbytes((dt_tensor *)bad.garbage, &out.i64[0]));
+  EXPECT(HANDLE, "tensor_storage_nbytes", dt_tensor_storage_nbytes((dt_tensor *)bad.foreign, &out.i64[0]));
+  EXPECT(HANDLE, "tensor_storage_nbytes", dt_tensor_storage_nbytes(NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "tensor_storage_nbytes", dt_tensor_storage_nbytes(good.tensor, NULL));
+}
+
 static void test_tensor_element_size(void) {
   EXPECT(HANDLE, "tensor_element_size", dt_tensor_element_size((dt_tensor *)bad.released, &out.i64[0]));
   EXPECT(HANDLE, "tensor_element_size", dt_tensor_element_size((dt_tensor *)bad.garbage, &out.i64[0]));
@@ -211,6 +219,70 @@ static void test_tensor_retain_grad(void) {
   EXPECT(HANDLE, "tensor_retain_grad", dt_tensor_retain_grad(NULL));
 }
 
+static void test_tensor_retains_grad(void) {
+  EXPECT(HANDLE, "tensor_retains_grad", dt_tensor_retains_grad((dt_tensor *)bad.released, &out.i32[0]));
+  EXPECT(HANDLE, "tensor_retains_grad", dt_tensor_retains_grad((dt_tensor *)bad.garbage, &out.i32[0]));
+  EXPECT(HANDLE, "tensor_retains_grad", dt_tensor_retains_grad((dt_tensor *)bad.foreign, &out.i32[0]));
+  EXPECT(HANDLE, "tensor_retains_grad", dt_tensor_retains_grad(NULL, &out.i32[0]));
+  EXPECT(TYPE_ERROR, "tensor_retains_grad", dt_tensor_retains_grad(good.tensor, NULL));
+}
+
+static void test_tensor_node(void) {
+  EXPECT(HANDLE, "tensor_node", dt_tensor_node((dt_tensor *)bad.released, (dt_node **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_node", dt_tensor_node((dt_tensor *)bad.garbage, (dt_node **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_node", dt_tensor_node((dt_tensor *)bad.foreign, (dt_node **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_node", dt_tensor_node(NULL, (dt_node **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_node", dt_tensor_node(good.tensor, NULL));
+}
+
+static void test_tensor_output_nr(void) {
+  EXPECT(HANDLE, "tensor_output_nr", dt_tensor_output_nr((dt_tensor *)bad.released, &out.i64[0]));
+  EXPECT(HANDLE, "tensor_output_nr", dt_tensor_output_nr((dt_tensor *)bad.garbage, &out.i64[0]));
+  EXPECT(HANDLE, "tensor_output_nr", dt_tensor_output_nr((dt_tensor *)bad.foreign, &out.i64[0]));
+  EXPECT(HANDLE, "tensor_output_nr", dt_tensor_output_nr(NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "tensor_output_nr", dt_tensor_output_nr(good.tensor, NULL));
+}
+
+static void test_node_name(void) {
+  EXPECT(HANDLE, "node_name", dt_node_name((dt_node *)bad.released, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_name", dt_node_name((dt_node *)bad.garbage, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_name", dt_node_name((dt_node *)good.tensor, (dt_bytes **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_name", dt_node_name(NULL, (dt_bytes **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "node_name", dt_node_name(good.node, NULL));
+}
+
+static void test_node_address(void) {
+  EXPECT(HANDLE, "node_address", dt_node_address((dt_node *)bad.released, &out.pointer[0]));
+  EXPECT(HANDLE, "node_address", dt_node_address((dt_node *)bad.garbage, &out.pointer[0]));
+  EXPECT(HANDLE, "node_address", dt_node_address((dt_node *)good.tensor, &out.pointer[0]));
+  EXPECT(HANDLE, "node_address", dt_node_address(NULL, &out.pointer[0]));
+  EXPECT(TYPE_ERROR, "node_address", dt_node_address(good.node, NULL));
+}
+
+static void test_node_next_count(void) {
+  EXPECT(HANDLE, "node_next_count", dt_node_next_count((dt_node *)bad.released, &out.i64[0]));
+  EXPECT(HANDLE, "node_next_count", dt_node_next_count((dt_node *)bad.garbage, &out.i64[0]));
+  EXPECT(HANDLE, "node_next_count", dt_node_next_count((dt_node *)good.tensor, &out.i64[0]));
+  EXPECT(HANDLE, "node_next_count", dt_node_next_count(NULL, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "node_next_count", dt_node_next_count(good.node, NULL));
+}
+
+static void test_node_next_output(void) {
+  EXPECT(HANDLE, "node_next_output", dt_node_next_output((dt_node *)bad.released, 1, &out.i64[0]));
+  EXPECT(HANDLE, "node_next_output", dt_node_next_output((dt_node *)bad.garbage, 1, &out.i64[0]));
+  EXPECT(HANDLE, "node_next_output", dt_node_next_output((dt_node *)good.tensor, 1, &out.i64[0]));
+  EXPECT(HANDLE, "node_next_output", dt_node_next_output(NULL, 1, &out.i64[0]));
+  EXPECT(TYPE_ERROR, "node_next_output", dt_node_next_output(good.node, 1, NULL));
+}
+
+static void test_node_next(void) {
+  EXPECT(HANDLE, "node_next", dt_node_next((dt_node *)bad.released, 1, (dt_node **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_next", dt_node_next((dt_node *)bad.garbage, 1, (dt_node **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_next", dt_node_next((dt_node *)good.tensor, 1, (dt_node **)&out.pointer[0]));
+  EXPECT(HANDLE, "node_next", dt_node_next(NULL, 1, (dt_node **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "node_next", dt_node_next(good.node, 1, NULL));
+}
+
 static void test_tensor_grad_fn_name(void) {
   EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name((dt_tensor *)bad.released, (dt_bytes **)&out.pointer[0]));
   EXPECT(HANDLE, "tensor_grad_fn_name", dt_tensor_grad_fn_name((dt_tensor *)bad.garbage, (dt_bytes **)&out.pointer[0]));
@@ -247,6 +319,7 @@ int main(void) {
   test_tensor_stride();
   test_tensor_numel();
   test_tensor_storage_offset();
+  test_tensor_storage_nbytes();
   test_tensor_element_size();
   test_tensor_dtype();
   test_tensor_device();
@@ -264,6 +337,14 @@ int main(void) {
   test_tensor_grad();
   test_tensor_set_grad();
   test_tensor_retain_grad();
+  test_tensor_retains_grad();
+  test_tensor_node();
+  test_tensor_output_nr();
+  test_node_name();
+  test_node_address();
+  test_node_next_count();
+  test_node_next_output();
+  test_node_next();
   test_tensor_grad_fn_name();
   test_tensor_data();
   test_tensor_set_data();

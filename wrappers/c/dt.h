@@ -81,6 +81,13 @@ static inline dt_lr_scheduler *T_own_lr_scheduler_(dt_lr_scheduler *handle) {
   return (dt_lr_scheduler *)T_own_(handle, T_release_lr_scheduler_);
 }
 
+static inline void T_release_node_(void *handle) {
+  dt_node_release((dt_node *)handle);
+}
+static inline dt_node *T_own_node_(dt_node *handle) {
+  return (dt_node *)T_own_(handle, T_release_node_);
+}
+
 static inline void T_release_tensor_(void *handle) {
   dt_tensor_release((dt_tensor *)handle);
 }
@@ -8295,6 +8302,15 @@ static inline int64_t T_storage_offset(dt_tensor *input) {
   return result;
 }
 
+/** T_storage_nbytes(input: tensor)
+ * Bytes of the storage, which views share. */
+static inline int64_t T_storage_nbytes(dt_tensor *input) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_storage_nbytes(input, &result));
+  return result;
+}
+
 /** T_element_size(input: tensor)
  * Bytes of one element. */
 static inline int64_t T_element_size(dt_tensor *input) {
@@ -8406,6 +8422,32 @@ static inline dt_bytes *T_to_string(dt_tensor *input) {
   return T_own_bytes_(result);
 }
 
+/** T_set_print_options(.precision: i64 = 4, .threshold: i64 = 1000, .edge_items: i64 = 3,
+ *     .line_width: i64 = 80, .sci_mode: bool? = absent)
+ * How tensors are printed from now on, by all threads. */
+typedef struct {
+  int64_t precision;
+  int64_t threshold;
+  int64_t edge_items;
+  int64_t line_width;
+  T_Flag sci_mode;
+} T_set_print_options_options;
+static inline T_set_print_options_options T_set_print_options_defaults(void) {
+  T_set_print_options_options options = {4, 1000, 3, 80, {0, 0}};
+  return options;
+}
+static inline dt_status T_do_set_print_options(const T_set_print_options_options *options) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_set_print_options(
+    options->precision, options->threshold, options->edge_items, options->line_width,
+    options->sci_mode.given ? &options->sci_mode.value : NULL));
+  return T_status();
+}
+#define T_set_print_options(...) T_set_print_options_with_(__VA_ARGS__, )
+#define T_set_print_options_with_(...) \
+  T_OPTIONS_(set_print_options, \
+    T_do_set_print_options(&T_set_print_options_o), __VA_ARGS__)
+
 /** T_requires_grad(input: tensor)
  * Whether the tensor takes part in a graph: set by the user, or made from such a tensor. */
 static inline int32_t T_requires_grad(dt_tensor *input) {
@@ -8477,6 +8519,80 @@ static inline dt_status T_retain_grad(dt_tensor *input) {
   if (T_stopped_()) return T_status();
   T_check(dt_tensor_retain_grad(input));
   return T_status();
+}
+
+/** T_retains_grad(input: tensor)
+ * Whether retain_grad was called on a tensor that is not a leaf. */
+static inline int32_t T_retains_grad(dt_tensor *input) {
+  int32_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_retains_grad(input, &result));
+  return result;
+}
+
+/** T_node(input: tensor)
+ * Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what adds
+ * to its gradient. */
+static inline dt_node *T_node(dt_tensor *input) {
+  dt_node *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_node(input, &result));
+  return T_own_node_(result);
+}
+
+/** T_output_nr(input: tensor)
+ * Which output of the recorded operation the tensor is; 0 for leaves. */
+static inline int64_t T_output_nr(dt_tensor *input) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_tensor_output_nr(input, &result));
+  return result;
+}
+
+/** T_node_name(self: node)
+ * The operation's name. "MulBackward0". */
+static inline dt_bytes *T_node_name(dt_node *self) {
+  dt_bytes *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_node_name(self, &result));
+  return T_own_bytes_(result);
+}
+
+/** T_node_address(self: node)
+ * Tells operations apart. Where it is: one number for all handles of one operation. */
+static inline void *T_node_address(dt_node *self) {
+  void *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_node_address(self, &result));
+  return result;
+}
+
+/** T_node_next_count(self: node)
+ * How many inputs gradients may go to. */
+static inline int64_t T_node_next_count(dt_node *self) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_node_next_count(self, &result));
+  return result;
+}
+
+/** T_node_next_output(self: node, index: i64)
+ * Which output of the operation that made an input the input is. -1 if its gradient goes
+ * nowhere. */
+static inline int64_t T_node_next_output(dt_node *self, int64_t index) {
+  int64_t result = 0;
+  if (T_stopped_()) return result;
+  T_check(dt_node_next_output(self, index, &result));
+  return result;
+}
+
+/** T_node_next(self: node, index: i64)
+ * The operation that made an input; of a leaf, what adds to its gradient. */
+static inline dt_node *T_node_next(dt_node *self, int64_t index) {
+  dt_node *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_node_next(self, index, &result));
+  return T_own_node_(result);
 }
 
 /** T_grad_fn_name(input: tensor)

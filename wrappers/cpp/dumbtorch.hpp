@@ -125,6 +125,7 @@ class Graph;
 class Module;
 class Optimizer;
 class LrScheduler;
+class Node;
 class TensorList;
 class Bytes;
 class StringList;
@@ -755,6 +756,8 @@ class Tensor {
   int64_t numel() const;
   // Position of the first element in the storage, in elements.
   int64_t storage_offset() const;
+  // Bytes of the storage, which views share.
+  int64_t storage_nbytes() const;
   // Bytes of one element.
   int64_t element_size() const;
   // Element type.
@@ -790,6 +793,13 @@ class Tensor {
   void set_grad(const Tensor& grad = detail::none<Tensor>()) const;
   // Makes backward keep the gradient of a tensor that is not a leaf.
   void retain_grad() const;
+  // Whether retain_grad was called on a tensor that is not a leaf.
+  bool retains_grad() const;
+  // Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what adds to
+  // its gradient.
+  Node node() const;
+  // Which output of the recorded operation the tensor is; 0 for leaves.
+  int64_t output_nr() const;
   // The name of the recorded operation that made the tensor. "MulBackward0", or nothing for a leaf.
   std::string grad_fn_name() const;
   // The same memory without the graph and with a version of its own: backward does not notice what
@@ -1101,6 +1111,21 @@ class LrScheduler : public detail::Shared<dt_lr_scheduler, dt_lr_scheduler_relea
   int64_t last_epoch() const;
   // The learning rates that the schedule has set last. One rate per parameter group.
   std::vector<double> get_last_lr() const;
+};
+
+class Node : public detail::Shared<dt_node, dt_node_release> {
+ public:
+  using Shared::Shared;
+  // The operation's name. "MulBackward0".
+  std::string name() const;
+  // Tells operations apart. Where it is: one number for all handles of one operation.
+  void* address() const;
+  // How many inputs gradients may go to.
+  int64_t next_count() const;
+  // Which output of the operation that made an input the input is. -1 if its gradient goes nowhere.
+  int64_t next_output(int64_t index) const;
+  // The operation that made an input; of a leaf, what adds to its gradient.
+  Node next(int64_t index) const;
 };
 
 class TensorList : public detail::Shared<dt_tensor_list, dt_tensor_list_release> {
@@ -3820,6 +3845,12 @@ inline int64_t Tensor::storage_offset() const {
   return out;
 }
 
+inline int64_t Tensor::storage_nbytes() const {
+  int64_t out = 0;
+  detail::check(dt_tensor_storage_nbytes(handle(), &out));
+  return out;
+}
+
 inline int64_t Tensor::element_size() const {
   int64_t out = 0;
   detail::check(dt_tensor_element_size(handle(), &out));
@@ -3919,6 +3950,54 @@ inline void Tensor::set_grad(const Tensor& grad) const {
 
 inline void Tensor::retain_grad() const {
   detail::check(dt_tensor_retain_grad(handle()));
+}
+
+inline bool Tensor::retains_grad() const {
+  int32_t out = 0;
+  detail::check(dt_tensor_retains_grad(handle(), &out));
+  return out != 0;
+}
+
+inline Node Tensor::node() const {
+  dt_node* out = nullptr;
+  detail::check(dt_tensor_node(handle(), &out));
+  return dumbtorch::Node(out);
+}
+
+inline int64_t Tensor::output_nr() const {
+  int64_t out = 0;
+  detail::check(dt_tensor_output_nr(handle(), &out));
+  return out;
+}
+
+inline std::string Node::name() const {
+  dt_bytes* out = nullptr;
+  detail::check(dt_node_name(handle(), &out));
+  return detail::take_string(out);
+}
+
+inline void* Node::address() const {
+  void* out = nullptr;
+  detail::check(dt_node_address(handle(), &out));
+  return out;
+}
+
+inline int64_t Node::next_count() const {
+  int64_t out = 0;
+  detail::check(dt_node_next_count(handle(), &out));
+  return out;
+}
+
+inline int64_t Node::next_output(int64_t index) const {
+  int64_t out = 0;
+  detail::check(dt_node_next_output(handle(), index, &out));
+  return out;
+}
+
+inline Node Node::next(int64_t index) const {
+  dt_node* out = nullptr;
+  detail::check(dt_node_next(handle(), index, &out));
+  return dumbtorch::Node(out);
 }
 
 inline std::string Tensor::grad_fn_name() const {
@@ -6980,6 +7059,14 @@ inline Tensor tensor_alias(const Tensor& input) {
   dt_tensor* out = nullptr;
   detail::check(dt_tensor_alias(input.handle(), &out));
   return Tensor(out);
+}
+
+// How tensors are printed from now on, by all threads.
+inline void set_print_options(
+    int64_t precision = 4, int64_t threshold = 1000, int64_t edge_items = 3,
+    int64_t line_width = 80, std::optional<bool> sci_mode = std::nullopt) {
+  detail::check(dt_set_print_options(
+    precision, threshold, edge_items, line_width, detail::Flag(sci_mode).get()));
 }
 
 // Version, compiler, instruction set in use, threads and optional parts of the library. Lines of

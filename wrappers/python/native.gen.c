@@ -77,6 +77,10 @@ static void py_lr_scheduler_release(int64_t handle) {
   dt_lr_scheduler_release((dt_lr_scheduler *)(intptr_t)handle);
 }
 
+static void py_node_release(int64_t handle) {
+  dt_node_release((dt_node *)(intptr_t)handle);
+}
+
 static void py_tensor_release(int64_t handle) {
   dt_tensor_release((dt_tensor *)(intptr_t)handle);
 }
@@ -3143,6 +3147,13 @@ static int64_t py_tensor_storage_offset(int64_t input) {
   return out;
 }
 
+static int64_t py_tensor_storage_nbytes(int64_t input) {
+  int64_t out = 0;
+  if (dt_tensor_storage_nbytes((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
 static int64_t py_tensor_element_size(int64_t input) {
   int64_t out = 0;
   if (dt_tensor_element_size((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
@@ -3205,6 +3216,10 @@ static int64_t py_tensor_to_string(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_set_print_options(int64_t precision, int64_t threshold, int64_t edge_items, int64_t line_width, int32_t sci_mode) {
+  return dt_set_print_options(precision, threshold, edge_items, line_width, sci_mode < 0 ? NULL : &sci_mode);
+}
+
 static int32_t py_tensor_requires_grad(int64_t input) {
   int32_t out = 0;
   return dt_tensor_requires_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
@@ -3231,6 +3246,55 @@ static int32_t py_tensor_set_grad(int64_t input, int64_t grad) {
 
 static int32_t py_tensor_retain_grad(int64_t input) {
   return dt_tensor_retain_grad((dt_tensor *)(intptr_t)input);
+}
+
+static int32_t py_tensor_retains_grad(int64_t input) {
+  int32_t out = 0;
+  return dt_tensor_retains_grad((dt_tensor *)(intptr_t)input, &out) ? -1 : out;
+}
+
+static int64_t py_tensor_node(int64_t input) {
+  dt_node *out = NULL;
+  (void)!dt_tensor_node((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_tensor_output_nr(int64_t input) {
+  int64_t out = 0;
+  if (dt_tensor_output_nr((dt_tensor *)(intptr_t)input, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int64_t py_node_name(int64_t self) {
+  dt_bytes *out = NULL;
+  (void)!dt_node_name((dt_node *)(intptr_t)self, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_node_address(int64_t self) {
+  void *out = NULL;
+  return dt_node_address((dt_node *)(intptr_t)self, &out) ? -1 : (int64_t)(intptr_t)out;
+}
+
+static int64_t py_node_next_count(int64_t self) {
+  int64_t out = 0;
+  if (dt_node_next_count((dt_node *)(intptr_t)self, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int64_t py_node_next_output(int64_t self, int64_t index) {
+  int64_t out = 0;
+  if (dt_node_next_output((dt_node *)(intptr_t)self, index, &out)) return INT64_MIN;
+  if (out == INT64_MIN) dt_error_clear();
+  return out;
+}
+
+static int64_t py_node_next(int64_t self, int64_t index) {
+  dt_node *out = NULL;
+  (void)!dt_node_next((dt_node *)(intptr_t)self, index, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_tensor_grad_fn_name(int64_t input) {

@@ -11,9 +11,21 @@ from __future__ import annotations
 
 import math as _math
 
-from . import _ops, _overloads, _types
+from . import _ops, _overloads, _typed_tensors, _types
 from ._creation import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, tensor
 from ._native import lib as _lib
+from ._of_complex import (
+    adjoint,
+    angle,
+    conj,
+    conj_physical,
+    imag,
+    is_conj,
+    is_neg,
+    real,
+    resolve_conj,
+    resolve_neg,
+)
 from ._runtime import OutOfMemoryError
 from ._tensor import Tensor
 from ._types import (
@@ -30,18 +42,62 @@ from ._types import (
     int16,
     int32,
     int64,
+    layout,
     memory_format,
     preserve_format,
+    strided,
     uint8,
 )
 
 # The functions of the schema, then those whose signatures are overloads.
 globals().update(_ops.NAMESPACES["torch"])
 globals().update(_overloads.FUNCTIONS)
+globals().update(_typed_tensors.typed_tensors("cpu"))
 
-from . import autograd, backends, cuda, nn, optim, random, safetensors, utils  # noqa: E402
+from . import (  # noqa: E402
+    autograd,
+    backends,
+    compiler,
+    cuda,
+    nn,
+    optim,
+    random,
+    safetensors,
+    storage,
+    utils,
+    version,
+)
 from ._graph import capture  # noqa: E402
+from ._settings import (  # noqa: E402
+    are_deterministic_algorithms_enabled,
+    get_deterministic_debug_mode,
+    get_float32_matmul_precision,
+    get_num_interop_threads,
+    is_deterministic_algorithms_warn_only_enabled,
+    is_warn_always_enabled,
+    set_deterministic_debug_mode,
+    set_float32_matmul_precision,
+    set_flush_denormal,
+    set_num_interop_threads,
+    set_printoptions,
+    set_warn_always,
+    use_deterministic_algorithms,
+)
+from ._type_info import (  # noqa: E402
+    can_cast,
+    finfo,
+    iinfo,
+    is_complex,
+    is_floating_point,
+    is_nonzero,
+    is_same_size,
+    is_signed,
+    promote_types,
+    result_type,
+)
+from ._typed_tensors import set_default_tensor_type  # noqa: E402
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
+from .compiler import compile  # noqa: E402
 from .random import (  # noqa: E402
     Generator,
     get_rng_state,
@@ -51,8 +107,10 @@ from .random import (  # noqa: E402
     set_rng_state,
 )
 from .serialization import load, save  # noqa: E402
+from .storage import TypedStorage, UntypedStorage, is_storage  # noqa: E402
+from .utils.dlpack import to_dlpack  # noqa: E402
 
-__version__ = "0.1.0"
+__version__ = version.__version__
 
 float = float32
 double = float64
@@ -63,6 +121,8 @@ int = int32
 bool = _types.bool_
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
+newaxis = None
+legacy_contiguous_format = contiguous_format
 
 _ALIASES = {
     "absolute": "abs", "concat": "cat", "concatenate": "cat", "divide": "div", "greater": "gt",
@@ -81,9 +141,17 @@ def is_tensor(obj):
     return isinstance(obj, Tensor)
 
 
-def is_floating_point(input):
-    """Whether a tensor's dtype is a floating-point one."""
-    return input.dtype.is_floating_point
+def typename(obj) -> str:
+    """The name of an object's type, with its module: "torch.FloatTensor" of tensors."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    return f"{named.__module__}.{named.__qualname__}".removeprefix("builtins.")
+
+
+def get_device(input) -> int:
+    """The number of a tensor's CUDA device, or -1."""
+    return input.get_device()
 
 
 def numel(input):

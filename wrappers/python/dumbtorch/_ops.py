@@ -4,6 +4,7 @@
 # ruff: noqa
 from . import _enums
 from ._native import ffi, lib
+from ._out import into
 from ._runtime import (
     BAD_ARGUMENTS,
     CALLBACKS,
@@ -1432,7 +1433,7 @@ def custom_function(name, inputs, outputs, saved, backward, dirty=()):
     return take_tensors(out)
 
 
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
     """1-d convolution (cross-correlation, as everywhere in deep learning): [batch,
     out_channels, length], where length is (size + 2 * padding - dilation * (kernel - 1) -
     1) / stride + 1, rounded down.
@@ -1445,6 +1446,8 @@ def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         dilation: Distance of two elements of a window, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
     """
+    if out is not None:
+        return into(out, conv1d, input, weight, bias, stride, padding, dilation, groups)
     try:
         stride_c = int_list(stride, 1)
         padding_c = int_list(padding, 1)
@@ -1476,7 +1479,7 @@ def conv1d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     return wrap(out)
 
 
-def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
     """The transpose of conv1d as a linear map of its input, which the gradient of conv1d is,
     too (also called deconvolution): [batch, out_channels, length], where length is (size -
     1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1.
@@ -1492,6 +1495,8 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
         groups: The channels are split into so many groups that do not mix.
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
+    if out is not None:
+        return into(out, conv_transpose1d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
         stride_c = int_list(stride, 1)
         padding_c = int_list(padding, 1)
@@ -1503,7 +1508,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
     return wrap(out)
 
 
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
     """2-d convolution (cross-correlation, as everywhere in deep learning): [batch,
     out_channels, height, width], where height and width are (size + 2 * padding - dilation
     * (kernel - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last
@@ -1517,6 +1522,8 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         dilation: Distance of two elements of a window, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
     """
+    if out is not None:
+        return into(out, conv2d, input, weight, bias, stride, padding, dilation, groups)
     try:
         stride_c = int_list(stride, 2)
         padding_c = int_list(padding, 2)
@@ -1548,7 +1555,7 @@ def conv2d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     return wrap(out)
 
 
-def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
     """The transpose of conv2d as a linear map of its input, which the gradient of conv2d is,
     too (also called deconvolution): [batch, out_channels, height, width], where height and
     width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding +
@@ -1565,6 +1572,8 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         groups: The channels are split into so many groups that do not mix.
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
+    if out is not None:
+        return into(out, conv_transpose2d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
         stride_c = int_list(stride, 2)
         padding_c = int_list(padding, 2)
@@ -1576,7 +1585,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     return wrap(out)
 
 
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1, *, out=None):
     """3-d convolution (cross-correlation, as everywhere in deep learning): [batch,
     out_channels, depth, height, width], where depth, height and width are (size + 2 *
     padding - dilation * (kernel - 1) - 1) / stride + 1, rounded down.
@@ -1589,6 +1598,8 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         dilation: Distance of two elements of a window, for each spatial dimension.
         groups: The channels are split into so many groups that do not mix.
     """
+    if out is not None:
+        return into(out, conv3d, input, weight, bias, stride, padding, dilation, groups)
     try:
         stride_c = int_list(stride, 3)
         padding_c = int_list(padding, 3)
@@ -1620,7 +1631,7 @@ def conv3d_padding(input, weight, bias=None, stride=1, padding='valid', dilation
     return wrap(out)
 
 
-def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1, *, out=None):
     """The transpose of conv3d as a linear map of its input, which the gradient of conv3d is,
     too (also called deconvolution): [batch, out_channels, depth, height, width], where
     depth, height and width are (size - 1) * stride - 2 * padding + dilation * (kernel - 1)
@@ -1637,6 +1648,8 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
         groups: The channels are split into so many groups that do not mix.
         dilation: Distance of two elements of a window, for each spatial dimension.
     """
+    if out is not None:
+        return into(out, conv_transpose3d, input, weight, bias, stride, padding, output_padding, groups, dilation)
     try:
         stride_c = int_list(stride, 3)
         padding_c = int_list(padding, 3)
@@ -1648,7 +1661,7 @@ def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_paddi
     return wrap(out)
 
 
-def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory_format=None):
+def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
     """A tensor with arbitrary contents.
 
     Args:
@@ -1658,6 +1671,8 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if out is not None:
+        return into(out, empty, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
@@ -1667,7 +1682,7 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
     return wrap(out)
 
 
-def zeros(*args, size=None, dtype=None, device=None, requires_grad=False):
+def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, out=None):
     """A tensor filled with 0.
 
     Args:
@@ -1676,6 +1691,8 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False):
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, zeros, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
@@ -1685,7 +1702,7 @@ def zeros(*args, size=None, dtype=None, device=None, requires_grad=False):
     return wrap(out)
 
 
-def ones(*args, size=None, dtype=None, device=None, requires_grad=False):
+def ones(*args, size=None, dtype=None, device=None, requires_grad=False, out=None):
     """A tensor filled with 1.
 
     Args:
@@ -1694,6 +1711,8 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False):
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, ones, size=read_sizes(args, size), dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
@@ -1703,7 +1722,7 @@ def ones(*args, size=None, dtype=None, device=None, requires_grad=False):
     return wrap(out)
 
 
-def full(size, fill_value, *, dtype=None, device=None, requires_grad=False):
+def full(size, fill_value, *, dtype=None, device=None, requires_grad=False, out=None):
     """A tensor filled with one number.
 
     Args:
@@ -1714,6 +1733,8 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False):
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, full, size, fill_value, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = shape_list(size)
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
@@ -1724,7 +1745,7 @@ def full(size, fill_value, *, dtype=None, device=None, requires_grad=False):
     return wrap(out)
 
 
-def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False):
+def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False, out=None):
     """The values start, start + step, ... before end, 1-d.
 
     Args:
@@ -1736,6 +1757,8 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False):
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, arange, start, end, step, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
@@ -1747,7 +1770,7 @@ def arange(start, end, step=1, *, dtype=None, device=None, requires_grad=False):
     return wrap(out)
 
 
-def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False):
+def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False, out=None):
     """Evenly spaced values from start to end, both included, 1-d.
 
     Args:
@@ -1758,6 +1781,8 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False)
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, linspace, start, end, steps, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         start_kind, start_i, start_f = read_scalar(start)
         end_kind, end_i, end_f = read_scalar(end)
@@ -1768,7 +1793,7 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False)
     return wrap(out)
 
 
-def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
+def eye(n, m=None, *, dtype=None, device=None, requires_grad=False, out=None):
     """A matrix with ones on the diagonal and zeros elsewhere.
 
     Args:
@@ -1778,6 +1803,8 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, eye, n, m, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = device_parts(device)
         out = lib.py_eye(n, m is not None, 0 if m is None else m, DTYPE[dtype], device_type, device_index, requires_grad)
@@ -1786,7 +1813,7 @@ def eye(n, m=None, *, dtype=None, device=None, requires_grad=False):
     return wrap(out)
 
 
-def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False, out=None):
     """A 0-d tensor with one number.
 
     Args:
@@ -1795,6 +1822,8 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, scalar_tensor, s, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         s_kind, s_i, s_f = read_scalar(s)
         device_type, device_index = device_parts(device)
@@ -1804,7 +1833,7 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
     return wrap(out)
 
 
-def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
     """A tensor of the input's shape with arbitrary contents.
 
     Args:
@@ -1813,6 +1842,8 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if out is not None:
+        return into(out, empty_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
         out = lib.py_empty_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
@@ -1821,7 +1852,7 @@ def empty_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
     return wrap(out)
 
 
-def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
     """A tensor of the input's shape filled with 0.
 
     Args:
@@ -1830,6 +1861,8 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if out is not None:
+        return into(out, zeros_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
         out = lib.py_zeros_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
@@ -1838,7 +1871,7 @@ def zeros_like(input, *, dtype=None, device=None, requires_grad=False, memory_fo
     return wrap(out)
 
 
-def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
     """A tensor of the input's shape filled with 1.
 
     Args:
@@ -1847,6 +1880,8 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if out is not None:
+        return into(out, ones_like, input, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
         out = lib.py_ones_like(input._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
@@ -1855,7 +1890,7 @@ def ones_like(input, *, dtype=None, device=None, requires_grad=False, memory_for
     return wrap(out)
 
 
-def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None):
+def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
     """A tensor of the input's shape filled with one number.
 
     Args:
@@ -1865,6 +1900,8 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad=False
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if out is not None:
+        return into(out, full_like, input, fill_value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         fill_value_kind, fill_value_i, fill_value_f = read_scalar(fill_value)
         device_type, device_index = device_parts(device)
@@ -2035,12 +2072,14 @@ def to_numbers(input):
     return take_numbers(out, count)
 
 
-def clone(input, *, memory_format=None):
+def clone(input, *, memory_format=None, out=None):
     """A differentiable copy.
 
     Args:
         memory_format: The order in memory; absent keeps the input's where it is dense.
     """
+    if out is not None:
+        return into(out, clone, input, memory_format=memory_format)
     try:
         out = lib.py_clone(input._h, MEMORY_FORMAT[memory_format])
     except BAD_ARGUMENTS as error:
@@ -2618,7 +2657,7 @@ def index(input, indices):
     return wrap(out)
 
 
-def index_put(input, indices, values, accumulate=False):
+def index_put(input, indices, values, accumulate=False, *, out=None):
     """A copy of the input with input[indices] = values.
 
     Args:
@@ -2627,6 +2666,8 @@ def index_put(input, indices, values, accumulate=False):
         values: What to write; it broadcasts to the shape of input[indices].
         accumulate: Add instead of replacing; repeated indices then add up.
     """
+    if out is not None:
+        return into(out, index_put, input, indices, values, accumulate)
     try:
         indices_c = optional_handle_list(indices)
         out = lib.py_index_put(input._h, indices_c, len(indices_c), values._h, accumulate)
@@ -2654,13 +2695,15 @@ def index_put_(input, indices, values, accumulate=False):
     return input
 
 
-def index_select(input, dim, index):
+def index_select(input, dim, index, *, out=None):
     """The slices along a dimension that the index names.
 
     Args:
         dim: The dimension; negative ones count from the end.
         index: 1-d int64 or int32 indices.
     """
+    if out is not None:
+        return into(out, index_select, input, dim, index)
     try:
         out = lib.py_index_select(input._h, dim, index._h)
     except BAD_ARGUMENTS as error:
@@ -2668,7 +2711,7 @@ def index_select(input, dim, index):
     return wrap(out)
 
 
-def index_add(input, dim, index, source, *, alpha=1):
+def index_add(input, dim, index, source, *, alpha=1, out=None):
     """A copy of the input with alpha * source added to the slices that the index names.
 
     Args:
@@ -2677,6 +2720,8 @@ def index_add(input, dim, index, source, *, alpha=1):
         source: The slices to add.
         alpha: Factor of source.
     """
+    if out is not None:
+        return into(out, index_add, input, dim, index, source, alpha=alpha)
     try:
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_index_add(input._h, dim, index._h, source._h, alpha_kind, alpha_i, alpha_f)
@@ -2704,7 +2749,7 @@ def index_add_(input, dim, index, source, *, alpha=1):
     return input
 
 
-def gather(input, dim, index, *, sparse_grad=False):
+def gather(input, dim, index, *, sparse_grad=False, out=None):
     """result[i][j][k] = input[index[i][j][k]][j][k] for dim 0, and so on.
 
     Args:
@@ -2712,6 +2757,8 @@ def gather(input, dim, index, *, sparse_grad=False):
         index: int64 or int32 indices.
         sparse_grad: Must be false: there are no sparse tensors.
     """
+    if out is not None:
+        return into(out, gather, input, dim, index, sparse_grad=sparse_grad)
     try:
         out = lib.py_gather(input._h, dim, index._h, sparse_grad)
     except BAD_ARGUMENTS as error:
@@ -2719,7 +2766,7 @@ def gather(input, dim, index, *, sparse_grad=False):
     return wrap(out)
 
 
-def scatter(input, dim, index, src):
+def scatter(input, dim, index, src, *, out=None):
     """A copy of the input with result[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so
     on.
 
@@ -2728,6 +2775,8 @@ def scatter(input, dim, index, src):
         index: int64 or int32 indices.
         src: What to write: a tensor at least as large as index, or a number.
     """
+    if out is not None:
+        return into(out, scatter, input, dim, index, src)
     try:
         src_h, src_kind, src_i, src_f = read_operand(src)
         out = lib.py_scatter(input._h, dim, index._h, src_h, src_kind, src_i, src_f)
@@ -2754,7 +2803,7 @@ def scatter_(input, dim, index, src):
     return input
 
 
-def scatter_add(input, dim, index, src):
+def scatter_add(input, dim, index, src, *, out=None):
     """scatter that adds; repeated indices add up.
 
     Args:
@@ -2762,6 +2811,8 @@ def scatter_add(input, dim, index, src):
         index: int64 or int32 indices.
         src: What to add: at least as large as index.
     """
+    if out is not None:
+        return into(out, scatter_add, input, dim, index, src)
     try:
         out = lib.py_scatter_add(input._h, dim, index._h, src._h)
     except BAD_ARGUMENTS as error:
@@ -2786,12 +2837,14 @@ def scatter_add_(input, dim, index, src):
     return input
 
 
-def masked_select(input, mask):
+def masked_select(input, mask, *, out=None):
     """The elements where the mask holds, 1-d.
 
     Args:
         mask: A bool tensor; both broadcast.
     """
+    if out is not None:
+        return into(out, masked_select, input, mask)
     try:
         out = lib.py_masked_select(input._h, mask._h)
     except BAD_ARGUMENTS as error:
@@ -2799,8 +2852,10 @@ def masked_select(input, mask):
     return wrap(out)
 
 
-def nonzero(input):
+def nonzero(input, *, out=None):
     """The positions of nonzero elements: int64 [count, dimensions]."""
+    if out is not None:
+        return into(out, nonzero, input)
     try:
         out = lib.py_nonzero(input._h)
     except BAD_ARGUMENTS as error:
@@ -2821,12 +2876,14 @@ def one_hot(input, num_classes=-1):
     return wrap(out)
 
 
-def tril(input, diagonal=0):
+def tril(input, diagonal=0, *, out=None):
     """The lower triangle of matrices; other elements become 0.
 
     Args:
         diagonal: The last diagonal to keep; 0 is the main one.
     """
+    if out is not None:
+        return into(out, tril, input, diagonal)
     try:
         out = lib.py_tril(input._h, diagonal)
     except BAD_ARGUMENTS as error:
@@ -2849,12 +2906,14 @@ def tril_(input, diagonal=0):
     return input
 
 
-def triu(input, diagonal=0):
+def triu(input, diagonal=0, *, out=None):
     """The upper triangle of matrices; other elements become 0.
 
     Args:
         diagonal: The first diagonal to keep; 0 is the main one.
     """
+    if out is not None:
+        return into(out, triu, input, diagonal)
     try:
         out = lib.py_triu(input._h, diagonal)
     except BAD_ARGUMENTS as error:
@@ -2914,12 +2973,14 @@ def set_at(input, index, value, tensors=()):
     return input
 
 
-def matmul(input, other):
+def matmul(input, other, *, out=None):
     """Matrix product. 1-d factors are vectors; leading dimensions are a batch and broadcast.
 
     Args:
         other: The second factor.
     """
+    if out is not None:
+        return into(out, matmul, input, other)
     try:
         out = lib.py_matmul(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -2927,12 +2988,14 @@ def matmul(input, other):
     return wrap(out)
 
 
-def mm(input, mat2):
+def mm(input, mat2, *, out=None):
     """Product of two matrices: [n, k] and [k, m] make [n, m].
 
     Args:
         mat2: The second factor.
     """
+    if out is not None:
+        return into(out, mm, input, mat2)
     try:
         out = lib.py_mm(input._h, mat2._h)
     except BAD_ARGUMENTS as error:
@@ -2940,12 +3003,14 @@ def mm(input, mat2):
     return wrap(out)
 
 
-def bmm(input, mat2):
+def bmm(input, mat2, *, out=None):
     """Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 
     Args:
         mat2: The second factor.
     """
+    if out is not None:
+        return into(out, bmm, input, mat2)
     try:
         out = lib.py_bmm(input._h, mat2._h)
     except BAD_ARGUMENTS as error:
@@ -2953,12 +3018,14 @@ def bmm(input, mat2):
     return wrap(out)
 
 
-def mv(input, vec):
+def mv(input, vec, *, out=None):
     """Product of a matrix [n, k] and a vector [k]: [n].
 
     Args:
         vec: A vector [k].
     """
+    if out is not None:
+        return into(out, mv, input, vec)
     try:
         out = lib.py_mv(input._h, vec._h)
     except BAD_ARGUMENTS as error:
@@ -2966,12 +3033,14 @@ def mv(input, vec):
     return wrap(out)
 
 
-def dot(input, tensor):
+def dot(input, tensor, *, out=None):
     """Inner product of two vectors, 0-d.
 
     Args:
         tensor: A vector of the same length.
     """
+    if out is not None:
+        return into(out, dot, input, tensor)
     try:
         out = lib.py_dot(input._h, tensor._h)
     except BAD_ARGUMENTS as error:
@@ -2979,7 +3048,7 @@ def dot(input, tensor):
     return wrap(out)
 
 
-def addmm(input, mat1, mat2, *, beta=1, alpha=1):
+def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * (mat1 @ mat2).
 
     Args:
@@ -2988,6 +3057,8 @@ def addmm(input, mat1, mat2, *, beta=1, alpha=1):
         beta: Factor of input; 0 ignores it, NaN and all.
         alpha: Factor of the product.
     """
+    if out is not None:
+        return into(out, addmm, input, mat1, mat2, beta=beta, alpha=alpha)
     try:
         beta_kind, beta_i, beta_f = read_scalar(beta)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -3189,7 +3260,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     return wrap(out)
 
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, out=None):
     """(input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
     over the last dimensions (arXiv 1607.06450).
 
@@ -3199,6 +3270,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
         bias: Of the normalised shape, or absent.
         eps: Added to the variance.
     """
+    if out is not None:
+        return into(out, layer_norm, input, normalized_shape, weight, bias, eps)
     try:
         normalized_shape_c = int_list(normalized_shape, 1)
         out = lib.py_layer_norm(input._h, normalized_shape_c, len(normalized_shape_c), 0 if weight is None else weight._h, 0 if bias is None else bias._h, eps)
@@ -3207,7 +3280,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     return wrap(out)
 
 
-def softmax(input, dim=None, *, dtype=None, axis=None):
+def softmax(input, dim=None, *, dtype=None, axis=None, out=None):
     """exp(input) / sum(exp(input)) along a dimension, without overflow.
 
     Args:
@@ -3216,6 +3289,8 @@ def softmax(input, dim=None, *, dtype=None, axis=None):
     """
     if axis is not None:
         dim = axis
+    if out is not None:
+        return into(out, softmax, input, dim, dtype=dtype)
     try:
         out = lib.py_softmax(input._h, dim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -3223,7 +3298,7 @@ def softmax(input, dim=None, *, dtype=None, axis=None):
     return wrap(out)
 
 
-def log_softmax(input, dim=None, *, dtype=None, axis=None):
+def log_softmax(input, dim=None, *, dtype=None, axis=None, out=None):
     """log(softmax(input)), without overflow.
 
     Args:
@@ -3232,6 +3307,8 @@ def log_softmax(input, dim=None, *, dtype=None, axis=None):
     """
     if axis is not None:
         dim = axis
+    if out is not None:
+        return into(out, log_softmax, input, dim, dtype=dtype)
     try:
         out = lib.py_log_softmax(input._h, dim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -3336,8 +3413,10 @@ def optimizer_update(optimizer, params, grads, states, lr, settings, first=False
         raise fail()
 
 
-def neg(input):
+def neg(input, *, out=None):
     """Negative of each element."""
+    if out is not None:
+        return into(out, neg, input)
     try:
         out = lib.py_neg(input._h)
     except BAD_ARGUMENTS as error:
@@ -3356,8 +3435,10 @@ def neg_(input):
     return input
 
 
-def abs(input):
+def abs(input, *, out=None):
     """Absolute value of each element. The gradient at 0 is 0."""
+    if out is not None:
+        return into(out, abs, input)
     try:
         out = lib.py_abs(input._h)
     except BAD_ARGUMENTS as error:
@@ -3376,8 +3457,10 @@ def abs_(input):
     return input
 
 
-def sign(input):
+def sign(input, *, out=None):
     """-1, 0 or 1 by the sign of each element."""
+    if out is not None:
+        return into(out, sign, input)
     try:
         out = lib.py_sign(input._h)
     except BAD_ARGUMENTS as error:
@@ -3396,8 +3479,10 @@ def sign_(input):
     return input
 
 
-def floor(input):
+def floor(input, *, out=None):
     """Largest integer not above each element."""
+    if out is not None:
+        return into(out, floor, input)
     try:
         out = lib.py_floor(input._h)
     except BAD_ARGUMENTS as error:
@@ -3416,8 +3501,10 @@ def floor_(input):
     return input
 
 
-def ceil(input):
+def ceil(input, *, out=None):
     """Smallest integer not below each element."""
+    if out is not None:
+        return into(out, ceil, input)
     try:
         out = lib.py_ceil(input._h)
     except BAD_ARGUMENTS as error:
@@ -3436,8 +3523,10 @@ def ceil_(input):
     return input
 
 
-def round(input):
+def round(input, *, out=None):
     """Nearest integer; halves go to the even neighbour."""
+    if out is not None:
+        return into(out, round, input)
     try:
         out = lib.py_round(input._h)
     except BAD_ARGUMENTS as error:
@@ -3456,8 +3545,10 @@ def round_(input):
     return input
 
 
-def trunc(input):
+def trunc(input, *, out=None):
     """Integer part of each element."""
+    if out is not None:
+        return into(out, trunc, input)
     try:
         out = lib.py_trunc(input._h)
     except BAD_ARGUMENTS as error:
@@ -3476,8 +3567,10 @@ def trunc_(input):
     return input
 
 
-def exp(input):
+def exp(input, *, out=None):
     """Exponential of each element."""
+    if out is not None:
+        return into(out, exp, input)
     try:
         out = lib.py_exp(input._h)
     except BAD_ARGUMENTS as error:
@@ -3496,8 +3589,10 @@ def exp_(input):
     return input
 
 
-def log(input):
+def log(input, *, out=None):
     """Natural logarithm of each element."""
+    if out is not None:
+        return into(out, log, input)
     try:
         out = lib.py_log(input._h)
     except BAD_ARGUMENTS as error:
@@ -3516,8 +3611,10 @@ def log_(input):
     return input
 
 
-def log1p(input):
+def log1p(input, *, out=None):
     """log(1 + input), accurate near 0."""
+    if out is not None:
+        return into(out, log1p, input)
     try:
         out = lib.py_log1p(input._h)
     except BAD_ARGUMENTS as error:
@@ -3536,8 +3633,10 @@ def log1p_(input):
     return input
 
 
-def sqrt(input):
+def sqrt(input, *, out=None):
     """Square root of each element; NaN for negative ones."""
+    if out is not None:
+        return into(out, sqrt, input)
     try:
         out = lib.py_sqrt(input._h)
     except BAD_ARGUMENTS as error:
@@ -3556,8 +3655,10 @@ def sqrt_(input):
     return input
 
 
-def rsqrt(input):
+def rsqrt(input, *, out=None):
     """1 / sqrt(input)."""
+    if out is not None:
+        return into(out, rsqrt, input)
     try:
         out = lib.py_rsqrt(input._h)
     except BAD_ARGUMENTS as error:
@@ -3576,8 +3677,10 @@ def rsqrt_(input):
     return input
 
 
-def square(input):
+def square(input, *, out=None):
     """Square of each element."""
+    if out is not None:
+        return into(out, square, input)
     try:
         out = lib.py_square(input._h)
     except BAD_ARGUMENTS as error:
@@ -3596,8 +3699,10 @@ def square_(input):
     return input
 
 
-def reciprocal(input):
+def reciprocal(input, *, out=None):
     """1 / input."""
+    if out is not None:
+        return into(out, reciprocal, input)
     try:
         out = lib.py_reciprocal(input._h)
     except BAD_ARGUMENTS as error:
@@ -3616,8 +3721,10 @@ def reciprocal_(input):
     return input
 
 
-def sin(input):
+def sin(input, *, out=None):
     """Sine of each element."""
+    if out is not None:
+        return into(out, sin, input)
     try:
         out = lib.py_sin(input._h)
     except BAD_ARGUMENTS as error:
@@ -3636,8 +3743,10 @@ def sin_(input):
     return input
 
 
-def cos(input):
+def cos(input, *, out=None):
     """Cosine of each element."""
+    if out is not None:
+        return into(out, cos, input)
     try:
         out = lib.py_cos(input._h)
     except BAD_ARGUMENTS as error:
@@ -3656,8 +3765,10 @@ def cos_(input):
     return input
 
 
-def tanh(input):
+def tanh(input, *, out=None):
     """Hyperbolic tangent of each element."""
+    if out is not None:
+        return into(out, tanh, input)
     try:
         out = lib.py_tanh(input._h)
     except BAD_ARGUMENTS as error:
@@ -3676,8 +3787,10 @@ def tanh_(input):
     return input
 
 
-def erf(input):
+def erf(input, *, out=None):
     """Error function of each element."""
+    if out is not None:
+        return into(out, erf, input)
     try:
         out = lib.py_erf(input._h)
     except BAD_ARGUMENTS as error:
@@ -3696,8 +3809,10 @@ def erf_(input):
     return input
 
 
-def sigmoid(input):
+def sigmoid(input, *, out=None):
     """1 / (1 + exp(-input))."""
+    if out is not None:
+        return into(out, sigmoid, input)
     try:
         out = lib.py_sigmoid(input._h)
     except BAD_ARGUMENTS as error:
@@ -3716,8 +3831,10 @@ def sigmoid_(input):
     return input
 
 
-def relu(input):
+def relu(input, *, out=None):
     """max(0, input). The gradient at 0 is 0."""
+    if out is not None:
+        return into(out, relu, input)
     try:
         out = lib.py_relu(input._h)
     except BAD_ARGUMENTS as error:
@@ -3854,12 +3971,14 @@ def gelu(input, *, approximate='none'):
     return wrap(out)
 
 
-def clamp_min(input, min):
+def clamp_min(input, min, *, out=None):
     """Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
 
     Args:
         min: Lower bound: a tensor or a number.
     """
+    if out is not None:
+        return into(out, clamp_min, input, min)
     try:
         min_h, min_kind, min_i, min_f = read_operand(min)
         out = lib.py_clamp_min(input._h, min_h, min_kind, min_i, min_f)
@@ -3884,12 +4003,14 @@ def clamp_min_(input, min):
     return input
 
 
-def clamp_max(input, max):
+def clamp_max(input, max, *, out=None):
     """Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
 
     Args:
         max: Upper bound: a tensor or a number.
     """
+    if out is not None:
+        return into(out, clamp_max, input, max)
     try:
         max_h, max_kind, max_i, max_f = read_operand(max)
         out = lib.py_clamp_max(input._h, max_h, max_kind, max_i, max_f)
@@ -3914,7 +4035,7 @@ def clamp_max_(input, max):
     return input
 
 
-def clamp(input, min=None, max=None):
+def clamp(input, min=None, max=None, *, out=None):
     """Limits each element to [min, max]; where min > max the result is max. NaN stays NaN. The
     gradient at the bounds is 1.
 
@@ -3922,6 +4043,8 @@ def clamp(input, min=None, max=None):
         min: Lower bound: a tensor, a number or absent.
         max: Upper bound: a tensor, a number or absent.
     """
+    if out is not None:
+        return into(out, clamp, input, min, max)
     try:
         min_h, min_kind, min_i, min_f = read_operand_or_none(min)
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
@@ -3949,13 +4072,15 @@ def clamp_(input, min=None, max=None):
     return input
 
 
-def add(input, other, *, alpha=1):
+def add(input, other, *, alpha=1, out=None):
     """input + alpha * other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if out is not None:
+        return into(out, add, input, other, alpha=alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -3985,13 +4110,15 @@ def add_(input, other, *, alpha=1):
     return input
 
 
-def sub(input, other, *, alpha=1):
+def sub(input, other, *, alpha=1, out=None):
     """input - alpha * other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if out is not None:
+        return into(out, sub, input, other, alpha=alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -4021,13 +4148,15 @@ def sub_(input, other, *, alpha=1):
     return input
 
 
-def rsub(input, other, *, alpha=1):
+def rsub(input, other, *, alpha=1, out=None):
     """other - alpha * input.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the first operand.
     """
+    if out is not None:
+        return into(out, rsub, input, other, alpha=alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -4037,12 +4166,14 @@ def rsub(input, other, *, alpha=1):
     return wrap(out)
 
 
-def mul(input, other):
+def mul(input, other, *, out=None):
     """input * other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, mul, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_mul(input._h, other_h, other_kind, other_i, other_f)
@@ -4069,12 +4200,14 @@ def mul_(input, other):
     return input
 
 
-def true_divide(input, other):
+def true_divide(input, other, *, out=None):
     """input / other; integer tensors are divided as floating-point ones.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, true_divide, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_true_divide(input._h, other_h, other_kind, other_i, other_f)
@@ -4101,7 +4234,7 @@ def true_divide_(input, other):
     return input
 
 
-def div(input, other, *, rounding_mode=None):
+def div(input, other, *, rounding_mode=None, out=None):
     """input / other. True division gives floating-point results for integers too.
 
     Args:
@@ -4109,6 +4242,8 @@ def div(input, other, *, rounding_mode=None):
         rounding_mode: Absent for true division; trunc (towards 0) or floor for integer
             quotients.
     """
+    if out is not None:
+        return into(out, div, input, other, rounding_mode=rounding_mode)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_div(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
@@ -4137,12 +4272,14 @@ def div_(input, other, *, rounding_mode=None):
     return input
 
 
-def floor_divide(input, other):
+def floor_divide(input, other, *, out=None):
     """Quotient rounded down: div with rounding_mode = 'floor'.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, floor_divide, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_floor_divide(input._h, other_h, other_kind, other_i, other_f)
@@ -4169,12 +4306,14 @@ def floor_divide_(input, other):
     return input
 
 
-def remainder(input, other):
+def remainder(input, other, *, out=None):
     """input - other * floor(input / other): Python's %; the sign is the divisor's.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, remainder, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_remainder(input._h, other_h, other_kind, other_i, other_f)
@@ -4201,12 +4340,14 @@ def remainder_(input, other):
     return input
 
 
-def pow(input, exponent):
+def pow(input, exponent, *, out=None):
     """input to the power of exponent. The base's gradient is 0 where the exponent is 0.
 
     Args:
         exponent: The exponent: a tensor or a number.
     """
+    if out is not None:
+        return into(out, pow, input, exponent)
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
@@ -4232,12 +4373,14 @@ def pow_(input, exponent):
     return input
 
 
-def maximum(input, other):
+def maximum(input, other, *, out=None):
     """The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, maximum, input, other)
     try:
         out = lib.py_maximum(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -4245,12 +4388,14 @@ def maximum(input, other):
     return wrap(out)
 
 
-def minimum(input, other):
+def minimum(input, other, *, out=None):
     """The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, minimum, input, other)
     try:
         out = lib.py_minimum(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -4348,12 +4493,14 @@ def hardswish_(input):
     return input
 
 
-def hardshrink(input, lambd=0.5):
+def hardshrink(input, lambd=0.5, *, out=None):
     """input where |input| > lambd, 0 elsewhere.
 
     Args:
         lambd: The size up to which elements become 0.
     """
+    if out is not None:
+        return into(out, hardshrink, input, lambd)
     try:
         lambd_kind, lambd_i, lambd_f = read_scalar(lambd)
         out = lib.py_hardshrink(input._h, lambd_kind, lambd_i, lambd_f)
@@ -4384,13 +4531,15 @@ def tanhshrink(input):
     return wrap(out)
 
 
-def threshold(input, threshold, value):
+def threshold(input, threshold, value, *, out=None):
     """input where it is above the threshold, value elsewhere.
 
     Args:
         threshold: Elements up to this are replaced.
         value: What they become.
     """
+    if out is not None:
+        return into(out, _threshold, input, threshold, value)
     try:
         threshold_kind, threshold_i, threshold_f = read_scalar(threshold)
         value_kind, value_i, value_f = read_scalar(value)
@@ -4398,6 +4547,9 @@ def threshold(input, threshold, value):
     except BAD_ARGUMENTS as error:
         raise complain(error, "threshold", "input:tensor threshold:scalar value:scalar", input, threshold, value) from None
     return wrap(out)
+
+
+_threshold = threshold
 
 
 def threshold_(input, threshold, value):
@@ -4427,8 +4579,10 @@ def softsign(input):
     return wrap(out)
 
 
-def selu(input):
+def selu(input, *, out=None):
     """elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515)."""
+    if out is not None:
+        return into(out, selu, input)
     try:
         out = lib.py_selu(input._h)
     except BAD_ARGUMENTS as error:
@@ -4447,12 +4601,14 @@ def selu_(input):
     return input
 
 
-def celu(input, alpha=1.0):
+def celu(input, alpha=1.0, *, out=None):
     """input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
 
     Args:
         alpha: The value that large negative inputs approach, negated.
     """
+    if out is not None:
+        return into(out, celu, input, alpha)
     try:
         out = lib.py_celu(input._h, alpha)
     except BAD_ARGUMENTS as error:
@@ -4508,13 +4664,15 @@ def glu(input, dim=-1):
     return wrap(out)
 
 
-def prelu(input, weight):
+def prelu(input, weight, *, out=None):
     """input where it is positive, weight * input elsewhere.
 
     Args:
         weight: The slope of negative elements: one number, or one for each index of
             dimension 1.
     """
+    if out is not None:
+        return into(out, prelu, input, weight)
     try:
         out = lib.py_prelu(input._h, weight._h)
     except BAD_ARGUMENTS as error:
@@ -4536,12 +4694,14 @@ def softmin(input, dim, *, dtype=None):
     return wrap(out)
 
 
-def eq(input, other):
+def eq(input, other, *, out=None):
     """Where input == other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, eq, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_eq(input._h, other_h, other_kind, other_i, other_f)
@@ -4566,12 +4726,14 @@ def eq_(input, other):
     return input
 
 
-def ne(input, other):
+def ne(input, other, *, out=None):
     """Where input != other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, ne, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_ne(input._h, other_h, other_kind, other_i, other_f)
@@ -4596,12 +4758,14 @@ def ne_(input, other):
     return input
 
 
-def lt(input, other):
+def lt(input, other, *, out=None):
     """Where input < other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, lt, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_lt(input._h, other_h, other_kind, other_i, other_f)
@@ -4626,12 +4790,14 @@ def lt_(input, other):
     return input
 
 
-def le(input, other):
+def le(input, other, *, out=None):
     """Where input <= other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, le, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_le(input._h, other_h, other_kind, other_i, other_f)
@@ -4656,12 +4822,14 @@ def le_(input, other):
     return input
 
 
-def gt(input, other):
+def gt(input, other, *, out=None):
     """Where input > other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, gt, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_gt(input._h, other_h, other_kind, other_i, other_f)
@@ -4686,12 +4854,14 @@ def gt_(input, other):
     return input
 
 
-def ge(input, other):
+def ge(input, other, *, out=None):
     """Where input >= other.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, ge, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_ge(input._h, other_h, other_kind, other_i, other_f)
@@ -4716,8 +4886,10 @@ def ge_(input, other):
     return input
 
 
-def isnan(input):
+def isnan(input, *, out=None):
     """Where elements are NaN."""
+    if out is not None:
+        return into(out, isnan, input)
     try:
         out = lib.py_isnan(input._h)
     except BAD_ARGUMENTS as error:
@@ -4725,8 +4897,10 @@ def isnan(input):
     return wrap(out)
 
 
-def isinf(input):
+def isinf(input, *, out=None):
     """Where elements are infinite."""
+    if out is not None:
+        return into(out, isinf, input)
     try:
         out = lib.py_isinf(input._h)
     except BAD_ARGUMENTS as error:
@@ -4734,8 +4908,10 @@ def isinf(input):
     return wrap(out)
 
 
-def isfinite(input):
+def isfinite(input, *, out=None):
     """Where elements are neither infinite nor NaN."""
+    if out is not None:
+        return into(out, isfinite, input)
     try:
         out = lib.py_isfinite(input._h)
     except BAD_ARGUMENTS as error:
@@ -4743,8 +4919,10 @@ def isfinite(input):
     return wrap(out)
 
 
-def logical_not(input):
+def logical_not(input, *, out=None):
     """Where elements are zero."""
+    if out is not None:
+        return into(out, logical_not, input)
     try:
         out = lib.py_logical_not(input._h)
     except BAD_ARGUMENTS as error:
@@ -4763,12 +4941,14 @@ def logical_not_(input):
     return input
 
 
-def logical_and(input, other):
+def logical_and(input, other, *, out=None):
     """Where both elements are nonzero.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, logical_and, input, other)
     try:
         out = lib.py_logical_and(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -4791,12 +4971,14 @@ def logical_and_(input, other):
     return input
 
 
-def logical_or(input, other):
+def logical_or(input, other, *, out=None):
     """Where an element is nonzero.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, logical_or, input, other)
     try:
         out = lib.py_logical_or(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -4819,12 +5001,14 @@ def logical_or_(input, other):
     return input
 
 
-def logical_xor(input, other):
+def logical_xor(input, other, *, out=None):
     """Where exactly one element is nonzero.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, logical_xor, input, other)
     try:
         out = lib.py_logical_xor(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -4847,12 +5031,14 @@ def logical_xor_(input, other):
     return input
 
 
-def bitwise_and(input, other):
+def bitwise_and(input, other, *, out=None):
     """Bitwise and of integers; logical and of bools.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, bitwise_and, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_and(input._h, other_h, other_kind, other_i, other_f)
@@ -4879,12 +5065,14 @@ def bitwise_and_(input, other):
     return input
 
 
-def bitwise_or(input, other):
+def bitwise_or(input, other, *, out=None):
     """Bitwise or of integers; logical or of bools.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, bitwise_or, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_or(input._h, other_h, other_kind, other_i, other_f)
@@ -4911,12 +5099,14 @@ def bitwise_or_(input, other):
     return input
 
 
-def bitwise_xor(input, other):
+def bitwise_xor(input, other, *, out=None):
     """Bitwise exclusive or of integers; logical exclusive or of bools.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, bitwise_xor, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_xor(input._h, other_h, other_kind, other_i, other_f)
@@ -4943,13 +5133,15 @@ def bitwise_xor_(input, other):
     return input
 
 
-def bitwise_left_shift(input, other):
+def bitwise_left_shift(input, other, *, out=None):
     """input * 2^other of integers; 0 where other is negative or not less than the number of
     bits.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, bitwise_left_shift, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_left_shift(input._h, other_h, other_kind, other_i, other_f)
@@ -4976,13 +5168,15 @@ def bitwise_left_shift_(input, other):
     return input
 
 
-def bitwise_right_shift(input, other):
+def bitwise_right_shift(input, other, *, out=None):
     """input / 2^other of integers, rounded down; 0 or -1 where other is negative or not less
     than the number of bits.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, bitwise_right_shift, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_bitwise_right_shift(input._h, other_h, other_kind, other_i, other_f)
@@ -5009,8 +5203,10 @@ def bitwise_right_shift_(input, other):
     return input
 
 
-def bitwise_not(input):
+def bitwise_not(input, *, out=None):
     """Bitwise complement of integers; logical not of bools."""
+    if out is not None:
+        return into(out, bitwise_not, input)
     try:
         out = lib.py_bitwise_not(input._h)
     except BAD_ARGUMENTS as error:
@@ -5018,13 +5214,15 @@ def bitwise_not(input):
     return wrap(out)
 
 
-def where(condition, input, other):
+def where(condition, input, other, *, out=None):
     """Elements of input where the condition holds, of other elsewhere; all three broadcast.
 
     Args:
         condition: A bool tensor.
         other: Chosen elsewhere: a tensor or a number.
     """
+    if out is not None:
+        return into(out, where, condition, input, other)
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         other_h, other_kind, other_i, other_f = read_operand(other)
@@ -5034,13 +5232,15 @@ def where(condition, input, other):
     return wrap(out)
 
 
-def masked_fill(input, mask, value):
+def masked_fill(input, mask, value, *, out=None):
     """The input with value where the mask holds. The result has the input's dtype.
 
     Args:
         mask: A bool tensor that broadcasts with the input.
         value: The number, or 0-d tensor, to write.
     """
+    if out is not None:
+        return into(out, masked_fill, input, mask, value)
     try:
         value_h, value_kind, value_i, value_f = read_operand(value)
         out = lib.py_masked_fill(input._h, mask._h, value_h, value_kind, value_i, value_f)
@@ -5066,8 +5266,10 @@ def masked_fill_(input, mask, value):
     return input
 
 
-def tan(input):
+def tan(input, *, out=None):
     """Tangent of each element."""
+    if out is not None:
+        return into(out, tan, input)
     try:
         out = lib.py_tan(input._h)
     except BAD_ARGUMENTS as error:
@@ -5086,8 +5288,10 @@ def tan_(input):
     return input
 
 
-def asin(input):
+def asin(input, *, out=None):
     """Inverse sine of each element; NaN outside of [-1, 1]."""
+    if out is not None:
+        return into(out, asin, input)
     try:
         out = lib.py_asin(input._h)
     except BAD_ARGUMENTS as error:
@@ -5106,8 +5310,10 @@ def asin_(input):
     return input
 
 
-def acos(input):
+def acos(input, *, out=None):
     """Inverse cosine of each element; NaN outside of [-1, 1]."""
+    if out is not None:
+        return into(out, acos, input)
     try:
         out = lib.py_acos(input._h)
     except BAD_ARGUMENTS as error:
@@ -5126,8 +5332,10 @@ def acos_(input):
     return input
 
 
-def atan(input):
+def atan(input, *, out=None):
     """Inverse tangent of each element."""
+    if out is not None:
+        return into(out, atan, input)
     try:
         out = lib.py_atan(input._h)
     except BAD_ARGUMENTS as error:
@@ -5146,8 +5354,10 @@ def atan_(input):
     return input
 
 
-def sinh(input):
+def sinh(input, *, out=None):
     """Hyperbolic sine of each element."""
+    if out is not None:
+        return into(out, sinh, input)
     try:
         out = lib.py_sinh(input._h)
     except BAD_ARGUMENTS as error:
@@ -5166,8 +5376,10 @@ def sinh_(input):
     return input
 
 
-def cosh(input):
+def cosh(input, *, out=None):
     """Hyperbolic cosine of each element."""
+    if out is not None:
+        return into(out, cosh, input)
     try:
         out = lib.py_cosh(input._h)
     except BAD_ARGUMENTS as error:
@@ -5186,8 +5398,10 @@ def cosh_(input):
     return input
 
 
-def asinh(input):
+def asinh(input, *, out=None):
     """Inverse hyperbolic sine of each element."""
+    if out is not None:
+        return into(out, asinh, input)
     try:
         out = lib.py_asinh(input._h)
     except BAD_ARGUMENTS as error:
@@ -5206,8 +5420,10 @@ def asinh_(input):
     return input
 
 
-def acosh(input):
+def acosh(input, *, out=None):
     """Inverse hyperbolic cosine of each element; NaN below 1."""
+    if out is not None:
+        return into(out, acosh, input)
     try:
         out = lib.py_acosh(input._h)
     except BAD_ARGUMENTS as error:
@@ -5226,8 +5442,10 @@ def acosh_(input):
     return input
 
 
-def atanh(input):
+def atanh(input, *, out=None):
     """Inverse hyperbolic tangent of each element; NaN outside of [-1, 1]."""
+    if out is not None:
+        return into(out, atanh, input)
     try:
         out = lib.py_atanh(input._h)
     except BAD_ARGUMENTS as error:
@@ -5246,12 +5464,14 @@ def atanh_(input):
     return input
 
 
-def atan2(input, other):
+def atan2(input, other, *, out=None):
     """Angle of the point (other, input), in [-pi, pi].
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, atan2, input, other)
     try:
         out = lib.py_atan2(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5274,12 +5494,14 @@ def atan2_(input, other):
     return input
 
 
-def hypot(input, other):
+def hypot(input, other, *, out=None):
     """sqrt(input^2 + other^2), without overflow.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, hypot, input, other)
     try:
         out = lib.py_hypot(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5302,8 +5524,10 @@ def hypot_(input, other):
     return input
 
 
-def sinc(input):
+def sinc(input, *, out=None):
     """sin(pi input) / (pi input), and 1 at 0."""
+    if out is not None:
+        return into(out, sinc, input)
     try:
         out = lib.py_sinc(input._h)
     except BAD_ARGUMENTS as error:
@@ -5322,8 +5546,10 @@ def sinc_(input):
     return input
 
 
-def deg2rad(input):
+def deg2rad(input, *, out=None):
     """Degrees in radians."""
+    if out is not None:
+        return into(out, deg2rad, input)
     try:
         out = lib.py_deg2rad(input._h)
     except BAD_ARGUMENTS as error:
@@ -5342,8 +5568,10 @@ def deg2rad_(input):
     return input
 
 
-def rad2deg(input):
+def rad2deg(input, *, out=None):
     """Radians in degrees."""
+    if out is not None:
+        return into(out, rad2deg, input)
     try:
         out = lib.py_rad2deg(input._h)
     except BAD_ARGUMENTS as error:
@@ -5362,8 +5590,10 @@ def rad2deg_(input):
     return input
 
 
-def expm1(input):
+def expm1(input, *, out=None):
     """exp(input) - 1, accurate near 0."""
+    if out is not None:
+        return into(out, expm1, input)
     try:
         out = lib.py_expm1(input._h)
     except BAD_ARGUMENTS as error:
@@ -5382,8 +5612,10 @@ def expm1_(input):
     return input
 
 
-def exp2(input):
+def exp2(input, *, out=None):
     """2 to the power of each element."""
+    if out is not None:
+        return into(out, exp2, input)
     try:
         out = lib.py_exp2(input._h)
     except BAD_ARGUMENTS as error:
@@ -5402,8 +5634,10 @@ def exp2_(input):
     return input
 
 
-def log2(input):
+def log2(input, *, out=None):
     """Logarithm to the base 2."""
+    if out is not None:
+        return into(out, log2, input)
     try:
         out = lib.py_log2(input._h)
     except BAD_ARGUMENTS as error:
@@ -5422,8 +5656,10 @@ def log2_(input):
     return input
 
 
-def log10(input):
+def log10(input, *, out=None):
     """Logarithm to the base 10."""
+    if out is not None:
+        return into(out, log10, input)
     try:
         out = lib.py_log10(input._h)
     except BAD_ARGUMENTS as error:
@@ -5442,12 +5678,14 @@ def log10_(input):
     return input
 
 
-def logit(input, eps=None):
+def logit(input, eps=None, *, out=None):
     """log(input / (1 - input)), the inverse of sigmoid.
 
     Args:
         eps: If given, the input is limited to [eps, 1 - eps].
     """
+    if out is not None:
+        return into(out, logit, input, eps)
     try:
         out = lib.py_logit(input._h, eps is not None, 0.0 if eps is None else eps)
     except BAD_ARGUMENTS as error:
@@ -5470,12 +5708,14 @@ def logit_(input, eps=None):
     return input
 
 
-def xlogy(input, other):
+def xlogy(input, other, *, out=None):
     """input * log(other), and 0 where input is 0.
 
     Args:
         other: A tensor or a number.
     """
+    if out is not None:
+        return into(out, xlogy, input, other)
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         other_h, other_kind, other_i, other_f = read_operand(other)
@@ -5501,12 +5741,14 @@ def xlogy_(input, other):
     return input
 
 
-def logaddexp(input, other):
+def logaddexp(input, other, *, out=None):
     """log(exp(input) + exp(other)), without overflow.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, logaddexp, input, other)
     try:
         out = lib.py_logaddexp(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5514,12 +5756,14 @@ def logaddexp(input, other):
     return wrap(out)
 
 
-def logaddexp2(input, other):
+def logaddexp2(input, other, *, out=None):
     """log2(2^input + 2^other), without overflow.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, logaddexp2, input, other)
     try:
         out = lib.py_logaddexp2(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5527,12 +5771,14 @@ def logaddexp2(input, other):
     return wrap(out)
 
 
-def float_power(input, exponent):
+def float_power(input, exponent, *, out=None):
     """pow in float64.
 
     Args:
         exponent: The exponent: a tensor or a number.
     """
+    if out is not None:
+        return into(out, float_power, input, exponent)
     try:
         input_h, input_kind, input_i, input_f = read_operand(input)
         exponent_h, exponent_kind, exponent_i, exponent_f = read_operand(exponent)
@@ -5558,12 +5804,14 @@ def float_power_(input, exponent):
     return input
 
 
-def ldexp(input, other):
+def ldexp(input, other, *, out=None):
     """input * 2^other.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, ldexp, input, other)
     try:
         out = lib.py_ldexp(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5586,8 +5834,10 @@ def ldexp_(input, other):
     return input
 
 
-def frac(input):
+def frac(input, *, out=None):
     """The part behind the point, with the sign of the element."""
+    if out is not None:
+        return into(out, frac, input)
     try:
         out = lib.py_frac(input._h)
     except BAD_ARGUMENTS as error:
@@ -5645,8 +5895,10 @@ def positive(input):
     return wrap(out)
 
 
-def signbit(input):
+def signbit(input, *, out=None):
     """Where the sign is minus, that of -0 too."""
+    if out is not None:
+        return into(out, signbit, input)
     try:
         out = lib.py_signbit(input._h)
     except BAD_ARGUMENTS as error:
@@ -5654,12 +5906,14 @@ def signbit(input):
     return wrap(out)
 
 
-def copysign(input, other):
+def copysign(input, other, *, out=None):
     """The size of input with the sign of other.
 
     Args:
         other: Whose sign is taken: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, copysign, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_copysign(input._h, other_h, other_kind, other_i, other_f)
@@ -5684,12 +5938,14 @@ def copysign_(input, other):
     return input
 
 
-def fmod(input, other):
+def fmod(input, other, *, out=None):
     """input - other * trunc(input / other): C's remainder; the sign is the input's.
 
     Args:
         other: The divisor: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, fmod, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_fmod(input._h, other_h, other_kind, other_i, other_f)
@@ -5714,12 +5970,14 @@ def fmod_(input, other):
     return input
 
 
-def gcd(input, other):
+def gcd(input, other, *, out=None):
     """Greatest common divisor of integers.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, gcd, input, other)
     try:
         out = lib.py_gcd(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5742,12 +6000,14 @@ def gcd_(input, other):
     return input
 
 
-def lcm(input, other):
+def lcm(input, other, *, out=None):
     """Least common multiple of integers.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, lcm, input, other)
     try:
         out = lib.py_lcm(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5770,12 +6030,14 @@ def lcm_(input, other):
     return input
 
 
-def heaviside(input, values):
+def heaviside(input, values, *, out=None):
     """0 for negative elements, 1 for positive ones, and values where they are 0.
 
     Args:
         values: The values at 0.
     """
+    if out is not None:
+        return into(out, heaviside, input, values)
     try:
         out = lib.py_heaviside(input._h, values._h)
     except BAD_ARGUMENTS as error:
@@ -5798,12 +6060,14 @@ def heaviside_(input, values):
     return input
 
 
-def fmax(input, other):
+def fmax(input, other, *, out=None):
     """The larger of two elements; the other one if one is NaN.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, fmax, input, other)
     try:
         out = lib.py_fmax(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5811,12 +6075,14 @@ def fmax(input, other):
     return wrap(out)
 
 
-def fmin(input, other):
+def fmin(input, other, *, out=None):
     """The smaller of two elements; the other one if one is NaN.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, fmin, input, other)
     try:
         out = lib.py_fmin(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -5824,7 +6090,7 @@ def fmin(input, other):
     return wrap(out)
 
 
-def nan_to_num(input, nan=None, posinf=None, neginf=None):
+def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """The input with finite numbers in the place of NaN and infinities.
 
     Args:
@@ -5832,6 +6098,8 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None):
         posinf: What infinity becomes; absent means the dtype's largest number.
         neginf: What -infinity becomes; absent means the dtype's lowest number.
     """
+    if out is not None:
+        return into(out, nan_to_num, input, nan, posinf, neginf)
     try:
         out = lib.py_nan_to_num(input._h, nan is not None, 0.0 if nan is None else nan, posinf is not None, 0.0 if posinf is None else posinf, neginf is not None, 0.0 if neginf is None else neginf)
     except BAD_ARGUMENTS as error:
@@ -5856,8 +6124,10 @@ def nan_to_num_(input, nan=None, posinf=None, neginf=None):
     return input
 
 
-def isposinf(input):
+def isposinf(input, *, out=None):
     """Where elements are infinity."""
+    if out is not None:
+        return into(out, isposinf, input)
     try:
         out = lib.py_isposinf(input._h)
     except BAD_ARGUMENTS as error:
@@ -5865,8 +6135,10 @@ def isposinf(input):
     return wrap(out)
 
 
-def isneginf(input):
+def isneginf(input, *, out=None):
     """Where elements are -infinity."""
+    if out is not None:
+        return into(out, isneginf, input)
     try:
         out = lib.py_isneginf(input._h)
     except BAD_ARGUMENTS as error:
@@ -5874,8 +6146,10 @@ def isneginf(input):
     return wrap(out)
 
 
-def isreal(input):
+def isreal(input, *, out=None):
     """Where elements have no imaginary part: everywhere."""
+    if out is not None:
+        return into(out, isreal, input)
     try:
         out = lib.py_isreal(input._h)
     except BAD_ARGUMENTS as error:
@@ -5883,13 +6157,15 @@ def isreal(input):
     return wrap(out)
 
 
-def lerp(input, end, weight):
+def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input).
 
     Args:
         end: What weight 1 gives.
         weight: A tensor that broadcasts with the others, or a number.
     """
+    if out is not None:
+        return into(out, lerp, input, end, weight)
     try:
         weight_h, weight_kind, weight_i, weight_f = read_operand(weight)
         out = lib.py_lerp(input._h, end._h, weight_h, weight_kind, weight_i, weight_f)
@@ -5915,7 +6191,7 @@ def lerp_(input, end, weight):
     return input
 
 
-def addcmul(input, tensor1, tensor2, *, value=1):
+def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """input + value * tensor1 * tensor2.
 
     Args:
@@ -5923,6 +6199,8 @@ def addcmul(input, tensor1, tensor2, *, value=1):
         tensor2: The second operand.
         value: Factor of the product.
     """
+    if out is not None:
+        return into(out, addcmul, input, tensor1, tensor2, value=value)
     try:
         value_kind, value_i, value_f = read_scalar(value)
         out = lib.py_addcmul(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
@@ -5949,7 +6227,7 @@ def addcmul_(input, tensor1, tensor2, *, value=1):
     return input
 
 
-def addcdiv(input, tensor1, tensor2, *, value=1):
+def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     """input + value * tensor1 / tensor2.
 
     Args:
@@ -5957,6 +6235,8 @@ def addcdiv(input, tensor1, tensor2, *, value=1):
         tensor2: The second operand.
         value: Factor of the quotient.
     """
+    if out is not None:
+        return into(out, addcdiv, input, tensor1, tensor2, value=value)
     try:
         value_kind, value_i, value_f = read_scalar(value)
         out = lib.py_addcdiv(input._h, tensor1._h, tensor2._h, value_kind, value_i, value_f)
@@ -5983,7 +6263,7 @@ def addcdiv_(input, tensor1, tensor2, *, value=1):
     return input
 
 
-def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
     """Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel
     - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 
@@ -5994,6 +6274,8 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         dilation: Distance of two elements of a window.
         ceil_mode: Whether windows may hang over the end.
     """
+    if out is not None:
+        return into(out, max_pool2d, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
@@ -6005,7 +6287,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return wrap(out)
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
     """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
     dilated ones may.
 
@@ -6019,6 +6301,8 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     Returns:
         The maxima, and their positions in the flattened height x width (int64).
     """
+    if out is not None:
+        return into(out, max_pool2d_with_indices, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
@@ -6033,7 +6317,7 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     return max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
     """Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
     rounded down, or up in ceil_mode.
 
@@ -6045,6 +6329,8 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
     """
+    if out is not None:
+        return into(out, avg_pool2d, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     try:
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
@@ -6055,7 +6341,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return wrap(out)
 
 
-def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False):
+def rand(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None):
     """Uniform numbers in [0, 1).
 
     Args:
@@ -6065,6 +6351,8 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, rand, size=read_sizes(args, size), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
@@ -6074,7 +6362,7 @@ def rand(*args, size=None, generator=None, dtype=None, device=None, requires_gra
     return wrap(out)
 
 
-def randn(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False):
+def randn(*args, size=None, generator=None, dtype=None, device=None, requires_grad=False, out=None):
     """Normal numbers with mean 0 and variance 1.
 
     Args:
@@ -6084,6 +6372,8 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, randn, size=read_sizes(args, size), generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = read_sizes(args, size)
         device_type, device_index = device_parts(device)
@@ -6093,7 +6383,7 @@ def randn(*args, size=None, generator=None, dtype=None, device=None, requires_gr
     return wrap(out)
 
 
-def randint(low, high, size, *, generator=None, dtype=None, device=None, requires_grad=False):
+def randint(low, high, size, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
     """Uniform integers in [low, high).
 
     Args:
@@ -6105,6 +6395,8 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, randint, low, high, size, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         size_c = shape_list(size)
         device_type, device_index = device_parts(device)
@@ -6114,7 +6406,7 @@ def randint(low, high, size, *, generator=None, dtype=None, device=None, require
     return wrap(out)
 
 
-def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False):
+def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False, out=None):
     """The integers from 0 to n - 1 in random order.
 
     Args:
@@ -6124,6 +6416,8 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False)
         device: Where; absent means the default device, or the input's.
         requires_grad: Whether backward shall find the gradient of the result.
     """
+    if out is not None:
+        return into(out, randperm, n, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad)
     try:
         device_type, device_index = device_parts(device)
         out = lib.py_randperm(n, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad)
@@ -6132,7 +6426,7 @@ def randperm(n, *, generator=None, dtype=None, device=None, requires_grad=False)
     return wrap(out)
 
 
-def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None):
+def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
     """Uniform numbers in [0, 1), in the input's shape.
 
     Args:
@@ -6142,6 +6436,8 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if out is not None:
+        return into(out, rand_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
         out = lib.py_rand_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
@@ -6150,7 +6446,7 @@ def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad=F
     return wrap(out)
 
 
-def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None):
+def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
     """Normal numbers, in the input's shape.
 
     Args:
@@ -6160,6 +6456,8 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if out is not None:
+        return into(out, randn_like, input, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
         out = lib.py_randn_like(input._h, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
@@ -6168,7 +6466,7 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad=
     return wrap(out)
 
 
-def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None):
+def randint_like(input, low, high, *, generator=None, dtype=None, device=None, requires_grad=False, memory_format=None, out=None):
     """Uniform integers in [low, high), in the input's shape.
 
     Args:
@@ -6180,6 +6478,8 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
         requires_grad: Whether backward shall find the gradient of the result.
         memory_format: The order of dimensions in memory.
     """
+    if out is not None:
+        return into(out, randint_like, input, low, high, generator=generator, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format)
     try:
         device_type, device_index = device_parts(device)
         out = lib.py_randint_like(input._h, low, high, 0 if generator is None else generator._h, DTYPE[dtype], device_type, device_index, requires_grad, MEMORY_FORMAT[memory_format])
@@ -6188,12 +6488,14 @@ def randint_like(input, low, high, *, generator=None, dtype=None, device=None, r
     return wrap(out)
 
 
-def bernoulli(input, *, generator=None):
+def bernoulli(input, *, generator=None, out=None):
     """1 with the probability that the input says, else 0.
 
     Args:
         generator: The source; absent means the default one.
     """
+    if out is not None:
+        return into(out, bernoulli, input, generator=generator)
     try:
         out = lib.py_bernoulli(input._h, 0 if generator is None else generator._h)
     except BAD_ARGUMENTS as error:
@@ -6340,7 +6642,7 @@ def generator_new(device=None):
     return Generator.own(out)
 
 
-def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Sum of elements.
 
     Args:
@@ -6352,6 +6654,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None)
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, sum, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_sum(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
@@ -6360,7 +6664,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None)
     return wrap(out)
 
 
-def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Mean of elements.
 
     Args:
@@ -6372,6 +6676,8 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, mean, input, dim, keepdim, dtype=dtype)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_mean(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
@@ -6380,7 +6686,7 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     return wrap(out)
 
 
-def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Product of elements.
 
     Args:
@@ -6392,6 +6698,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, prod, input, dim, keepdim, dtype=dtype)
     try:
         out = lib.py_prod(input._h, dim is not None, 0 if dim is None else dim, keepdim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -6399,8 +6707,10 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     return wrap(out)
 
 
-def max(input):
+def max(input, *, out=None):
     """Largest element; NaN if there is one. Equal elements share the gradient."""
+    if out is not None:
+        return into(out, max, input)
     try:
         out = lib.py_max(input._h)
     except BAD_ARGUMENTS as error:
@@ -6432,8 +6742,10 @@ def max_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return max_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def min(input):
+def min(input, *, out=None):
     """Smallest element; NaN if there is one. Equal elements share the gradient."""
+    if out is not None:
+        return into(out, min, input)
     try:
         out = lib.py_min(input._h)
     except BAD_ARGUMENTS as error:
@@ -6465,7 +6777,7 @@ def min_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return min_dim_result((wrap(out[0]), wrap(out[1])))
 
 
-def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """Largest element over dimensions. Equal elements share the gradient.
 
     Args:
@@ -6476,6 +6788,8 @@ def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, amax, input, dim, keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_amax(input._h, dim_c, dim_c_n, keepdim)
@@ -6484,7 +6798,7 @@ def amax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return wrap(out)
 
 
-def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """Smallest element over dimensions. Equal elements share the gradient.
 
     Args:
@@ -6495,6 +6809,8 @@ def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, amin, input, dim, keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_amin(input._h, dim_c, dim_c_n, keepdim)
@@ -6503,7 +6819,7 @@ def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return wrap(out)
 
 
-def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """Position of the first largest element (int64).
 
     Args:
@@ -6514,6 +6830,8 @@ def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, argmax, input, dim, keepdim)
     try:
         out = lib.py_argmax(input._h, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
@@ -6521,7 +6839,7 @@ def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return wrap(out)
 
 
-def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """Position of the first smallest element (int64).
 
     Args:
@@ -6532,6 +6850,8 @@ def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, argmin, input, dim, keepdim)
     try:
         out = lib.py_argmin(input._h, dim is not None, 0 if dim is None else dim, keepdim)
     except BAD_ARGUMENTS as error:
@@ -6539,7 +6859,7 @@ def argmin(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return wrap(out)
 
 
-def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None):
+def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
     """Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 
     Args:
@@ -6552,6 +6872,8 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, var, input, dim, correction=correction, keepdim=keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
@@ -6561,7 +6883,7 @@ def var(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
     return wrap(out)
 
 
-def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None):
+def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
     """Standard deviation: the square root of var.
 
     Args:
@@ -6574,6 +6896,8 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, std, input, dim, correction=correction, keepdim=keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
@@ -6583,7 +6907,7 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
     return wrap(out)
 
 
-def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None):
+def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|,
     for p = 0 the number of nonzero elements.
 
@@ -6598,6 +6922,8 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, norm, input, p, dim, keepdim, dtype=dtype)
     try:
         p_kind, p_i, p_f = read_scalar(p)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -6607,7 +6933,7 @@ def norm(input, p=2, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims
     return wrap(out)
 
 
-def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """Whether any element is nonzero. bool, but uint8 for a uint8 input.
 
     Args:
@@ -6618,6 +6944,8 @@ def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, any, input, dim, keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_any(input._h, dim_c, dim_c_n, keepdim)
@@ -6626,7 +6954,7 @@ def any(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return wrap(out)
 
 
-def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 
     Args:
@@ -6637,6 +6965,8 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, all, input, dim, keepdim)
     try:
         dim_c, dim_c_n = optional_ints(dim, 1)
         out = lib.py_all(input._h, dim_c, dim_c_n, keepdim)
@@ -6645,7 +6975,7 @@ def all(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return wrap(out)
 
 
-def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """log(sum(exp(input))), without overflow.
 
     Args:
@@ -6656,6 +6986,8 @@ def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
         dim = axis
     if keepdims is not None:
         keepdim = keepdims
+    if out is not None:
+        return into(out, logsumexp, input, dim, keepdim)
     try:
         dim_c = int_list(dim, 1)
         out = lib.py_logsumexp(input._h, dim_c, len(dim_c), keepdim)
@@ -6664,7 +6996,7 @@ def logsumexp(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     return wrap(out)
 
 
-def cumsum(input, dim=None, *, dtype=None, axis=None):
+def cumsum(input, dim=None, *, dtype=None, axis=None, out=None):
     """Running sum along a dimension: result[i] = input[0] + ... + input[i].
 
     Args:
@@ -6673,6 +7005,8 @@ def cumsum(input, dim=None, *, dtype=None, axis=None):
     """
     if axis is not None:
         dim = axis
+    if out is not None:
+        return into(out, cumsum, input, dim, dtype=dtype)
     try:
         out = lib.py_cumsum(input._h, dim, DTYPE[dtype])
     except BAD_ARGUMENTS as error:
@@ -6713,7 +7047,7 @@ def equal(input, other):
     return out != 0
 
 
-def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False, *, out=None):
     """Where |input - other| <= atol + rtol * |other|.
 
     Args:
@@ -6722,6 +7056,8 @@ def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         atol: Absolute tolerance.
         equal_nan: Whether two NaN count as close.
     """
+    if out is not None:
+        return into(out, isclose, input, other, rtol, atol, equal_nan)
     try:
         out = lib.py_isclose(input._h, other._h, rtol, atol, equal_nan)
     except BAD_ARGUMENTS as error:
@@ -6827,6 +7163,15 @@ def tensor_storage_offset(input):
         out = lib.py_tensor_storage_offset(input._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "storage_offset", "input:tensor", input) from None
+    return int_or_fail(out)
+
+
+def tensor_storage_nbytes(input):
+    """Bytes of the storage, which views share."""
+    try:
+        out = lib.py_tensor_storage_nbytes(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "storage_nbytes", "input:tensor", input) from None
     return int_or_fail(out)
 
 
@@ -6966,6 +7311,24 @@ def tensor_to_string(input):
     return take_text(out)
 
 
+def set_print_options(precision=4, threshold=1000, edge_items=3, line_width=80, sci_mode=None):
+    """How tensors are printed from now on, by all threads.
+
+    Args:
+        precision: Digits behind the point.
+        threshold: How many elements are shown; of more, only the edges are.
+        edge_items: How many are shown at each end of a dimension then.
+        line_width: Columns of a line.
+        sci_mode: Whether numbers are written as 1e3; absent: where they ask for it.
+    """
+    try:
+        status = lib.py_set_print_options(precision, threshold, edge_items, line_width, -1 if sci_mode is None else sci_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "set_print_options", "precision:i64 threshold:i64 edge_items:i64 line_width:i64 sci_mode:bool?", precision, threshold, edge_items, line_width, sci_mode) from None
+    if status:
+        raise fail()
+
+
 def tensor_requires_grad(input):
     """Whether the tensor takes part in a graph: set by the user, or made from such a tensor."""
     try:
@@ -7042,6 +7405,39 @@ def tensor_retain_grad(input):
         raise complain(error, "retain_grad", "input:tensor", input) from None
     if status:
         raise fail()
+
+
+def tensor_retains_grad(input):
+    """Whether retain_grad was called on a tensor that is not a leaf."""
+    try:
+        out = lib.py_tensor_retains_grad(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "retains_grad", "input:tensor", input) from None
+    if out < 0:
+        raise fail()
+    return out != 0
+
+
+def tensor_node(input):
+    """Where a tensor's gradient goes, to look at.
+
+    Returns:
+        The recorded operation, or, of a leaf, what adds to its gradient.
+    """
+    try:
+        out = lib.py_tensor_node(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "node", "input:tensor", input) from None
+    return Node.own(out)
+
+
+def tensor_output_nr(input):
+    """Which output of the recorded operation the tensor is; 0 for leaves."""
+    try:
+        out = lib.py_tensor_output_nr(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "output_nr", "input:tensor", input) from None
+    return int_or_fail(out)
 
 
 def tensor_grad_fn_name(input):
@@ -7716,7 +8112,7 @@ def unbind(input, dim=0, *, axis=None):
     return take_tensors(out)
 
 
-def cat(tensors, dim=0, *, axis=None):
+def cat(tensors, dim=0, *, axis=None, out=None):
     """Joins tensors along a dimension. Dtypes are promoted.
 
     Args:
@@ -7725,6 +8121,8 @@ def cat(tensors, dim=0, *, axis=None):
     """
     if axis is not None:
         dim = axis
+    if out is not None:
+        return into(out, cat, tensors, dim)
     try:
         tensors_c = handle_list(tensors)
         out = lib.py_cat(tensors_c, len(tensors_c), dim)
@@ -7733,7 +8131,7 @@ def cat(tensors, dim=0, *, axis=None):
     return wrap(out)
 
 
-def stack(tensors, dim=0, *, axis=None):
+def stack(tensors, dim=0, *, axis=None, out=None):
     """Joins tensors of one shape along a new dimension.
 
     Args:
@@ -7742,6 +8140,8 @@ def stack(tensors, dim=0, *, axis=None):
     """
     if axis is not None:
         dim = axis
+    if out is not None:
+        return into(out, stack, tensors, dim)
     try:
         tensors_c = handle_list(tensors)
         out = lib.py_stack(tensors_c, len(tensors_c), dim)
@@ -7764,12 +8164,14 @@ def repeat(input, *args, repeats=None):
     return wrap(out)
 
 
-def flip(input, *args, dims=None):
+def flip(input, *args, dims=None, out=None):
     """Reverses the order of elements along dimensions.
 
     Args:
         dims: The dimensions to reverse.
     """
+    if out is not None:
+        return into(out, flip, input, dims=read_sizes(args, dims))
     try:
         dims_c = read_sizes(args, dims)
         out = lib.py_flip(input._h, dims_c, len(dims_c))
@@ -7797,8 +8199,10 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest'):
     return wrap(out)
 
 
-def absolute(input):
+def absolute(input, *, out=None):
     """Another name of `abs`."""
+    if out is not None:
+        return into(out, absolute, input)
     try:
         out = lib.py_absolute(input._h)
     except BAD_ARGUMENTS as error:
@@ -7817,8 +8221,10 @@ def absolute_(input):
     return input
 
 
-def negative(input):
+def negative(input, *, out=None):
     """Another name of `neg`."""
+    if out is not None:
+        return into(out, negative, input)
     try:
         out = lib.py_negative(input._h)
     except BAD_ARGUMENTS as error:
@@ -7837,8 +8243,10 @@ def negative_(input):
     return input
 
 
-def sgn(input):
+def sgn(input, *, out=None):
     """Another name of `sign`."""
+    if out is not None:
+        return into(out, sgn, input)
     try:
         out = lib.py_sgn(input._h)
     except BAD_ARGUMENTS as error:
@@ -7857,8 +8265,10 @@ def sgn_(input):
     return input
 
 
-def fix(input):
+def fix(input, *, out=None):
     """Another name of `trunc`."""
+    if out is not None:
+        return into(out, fix, input)
     try:
         out = lib.py_fix(input._h)
     except BAD_ARGUMENTS as error:
@@ -7877,8 +8287,10 @@ def fix_(input):
     return input
 
 
-def arcsin(input):
+def arcsin(input, *, out=None):
     """Another name of `asin`."""
+    if out is not None:
+        return into(out, arcsin, input)
     try:
         out = lib.py_arcsin(input._h)
     except BAD_ARGUMENTS as error:
@@ -7897,8 +8309,10 @@ def arcsin_(input):
     return input
 
 
-def arccos(input):
+def arccos(input, *, out=None):
     """Another name of `acos`."""
+    if out is not None:
+        return into(out, arccos, input)
     try:
         out = lib.py_arccos(input._h)
     except BAD_ARGUMENTS as error:
@@ -7917,8 +8331,10 @@ def arccos_(input):
     return input
 
 
-def arctan(input):
+def arctan(input, *, out=None):
     """Another name of `atan`."""
+    if out is not None:
+        return into(out, arctan, input)
     try:
         out = lib.py_arctan(input._h)
     except BAD_ARGUMENTS as error:
@@ -7937,12 +8353,14 @@ def arctan_(input):
     return input
 
 
-def arctan2(input, other):
+def arctan2(input, other, *, out=None):
     """Another name of `atan2`.
 
     Args:
         other: The second operand; it broadcasts with the first.
     """
+    if out is not None:
+        return into(out, arctan2, input, other)
     try:
         out = lib.py_arctan2(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -7965,8 +8383,10 @@ def arctan2_(input, other):
     return input
 
 
-def arcsinh(input):
+def arcsinh(input, *, out=None):
     """Another name of `asinh`."""
+    if out is not None:
+        return into(out, arcsinh, input)
     try:
         out = lib.py_arcsinh(input._h)
     except BAD_ARGUMENTS as error:
@@ -7985,8 +8405,10 @@ def arcsinh_(input):
     return input
 
 
-def arccosh(input):
+def arccosh(input, *, out=None):
     """Another name of `acosh`."""
+    if out is not None:
+        return into(out, arccosh, input)
     try:
         out = lib.py_arccosh(input._h)
     except BAD_ARGUMENTS as error:
@@ -8005,8 +8427,10 @@ def arccosh_(input):
     return input
 
 
-def arctanh(input):
+def arctanh(input, *, out=None):
     """Another name of `atanh`."""
+    if out is not None:
+        return into(out, arctanh, input)
     try:
         out = lib.py_arctanh(input._h)
     except BAD_ARGUMENTS as error:
@@ -8025,13 +8449,15 @@ def arctanh_(input):
     return input
 
 
-def subtract(input, other, *, alpha=1):
+def subtract(input, other, *, alpha=1, out=None):
     """Another name of `sub`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
         alpha: Factor of the second operand.
     """
+    if out is not None:
+        return into(out, subtract, input, other, alpha=alpha)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
@@ -8059,12 +8485,14 @@ def subtract_(input, other, *, alpha=1):
     return input
 
 
-def multiply(input, other):
+def multiply(input, other, *, out=None):
     """Another name of `mul`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, multiply, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_multiply(input._h, other_h, other_kind, other_i, other_f)
@@ -8089,7 +8517,7 @@ def multiply_(input, other):
     return input
 
 
-def divide(input, other, *, rounding_mode=None):
+def divide(input, other, *, rounding_mode=None, out=None):
     """Another name of `div`.
 
     Args:
@@ -8097,6 +8525,8 @@ def divide(input, other, *, rounding_mode=None):
         rounding_mode: Absent for true division; trunc (towards 0) or floor for integer
             quotients.
     """
+    if out is not None:
+        return into(out, divide, input, other, rounding_mode=rounding_mode)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_divide(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
@@ -8123,13 +8553,15 @@ def divide_(input, other, *, rounding_mode=None):
     return input
 
 
-def clip(input, min=None, max=None):
+def clip(input, min=None, max=None, *, out=None):
     """Another name of `clamp`.
 
     Args:
         min: Lower bound: a tensor, a number or absent.
         max: Upper bound: a tensor, a number or absent.
     """
+    if out is not None:
+        return into(out, clip, input, min, max)
     try:
         min_h, min_kind, min_i, min_f = read_operand_or_none(min)
         max_h, max_kind, max_i, max_f = read_operand_or_none(max)
@@ -8157,12 +8589,14 @@ def clip_(input, min=None, max=None):
     return input
 
 
-def greater(input, other):
+def greater(input, other, *, out=None):
     """Another name of `gt`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, greater, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_greater(input._h, other_h, other_kind, other_i, other_f)
@@ -8187,12 +8621,14 @@ def greater_(input, other):
     return input
 
 
-def greater_equal(input, other):
+def greater_equal(input, other, *, out=None):
     """Another name of `ge`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, greater_equal, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_greater_equal(input._h, other_h, other_kind, other_i, other_f)
@@ -8217,12 +8653,14 @@ def greater_equal_(input, other):
     return input
 
 
-def less(input, other):
+def less(input, other, *, out=None):
     """Another name of `lt`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, less, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_less(input._h, other_h, other_kind, other_i, other_f)
@@ -8247,12 +8685,14 @@ def less_(input, other):
     return input
 
 
-def less_equal(input, other):
+def less_equal(input, other, *, out=None):
     """Another name of `le`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, less_equal, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_less_equal(input._h, other_h, other_kind, other_i, other_f)
@@ -8277,12 +8717,14 @@ def less_equal_(input, other):
     return input
 
 
-def not_equal(input, other):
+def not_equal(input, other, *, out=None):
     """Another name of `ne`.
 
     Args:
         other: The second operand: a tensor that broadcasts with the first, or a number.
     """
+    if out is not None:
+        return into(out, not_equal, input, other)
     try:
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_not_equal(input._h, other_h, other_kind, other_i, other_f)
@@ -8350,9 +8792,6 @@ def functional_hardsigmoid(input, inplace=False):
 def functional_hardswish(input, inplace=False):
     """input * hardsigmoid(input)."""
     return (hardswish_ if inplace else hardswish)(input)
-
-
-_threshold = threshold
 
 
 def functional_threshold(input, threshold, value, inplace=False):
@@ -9034,6 +9473,74 @@ class LrScheduler(Handle):
         return take_numbers(out, count)
 
 
+class Node(Handle):
+    """A recorded operation: the graph behind it lives as long as the handle."""
+
+    __slots__ = ()
+    _release = lib.py_node_release
+
+    def name(self):
+        """The operation's name.
+
+        Returns:
+            "MulBackward0".
+        """
+        try:
+            out = lib.py_node_name(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "name", "self:handle", self) from None
+        return take_text(out)
+
+    def address(self):
+        """Tells operations apart.
+
+        Returns:
+            Where it is: one number for all handles of one operation.
+        """
+        try:
+            out = lib.py_node_address(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "address", "self:handle", self) from None
+        if out < 0:
+            raise fail()
+        return out
+
+    def next_count(self):
+        """How many inputs gradients may go to."""
+        try:
+            out = lib.py_node_next_count(self._h)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "next_count", "self:handle", self) from None
+        return int_or_fail(out)
+
+    def next_output(self, index):
+        """Which output of the operation that made an input the input is.
+
+        Args:
+            index: Which input, from 0.
+
+        Returns:
+            -1 if its gradient goes nowhere.
+        """
+        try:
+            out = lib.py_node_next_output(self._h, index)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "next_output", "self:handle index:i64", self, index) from None
+        return int_or_fail(out)
+
+    def next(self, index):
+        """The operation that made an input; of a leaf, what adds to its gradient.
+
+        Args:
+            index: Which input, from 0.
+        """
+        try:
+            out = lib.py_node_next(self._h, index)
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "next", "self:handle index:i64", self, index) from None
+        return Node.own(out)
+
+
 class Generator(Handle):
     """A source of random numbers: a seed and an offset."""
 
@@ -9383,6 +9890,7 @@ METHODS = {
     "stride": tensor_stride,
     "numel": tensor_numel,
     "storage_offset": tensor_storage_offset,
+    "storage_nbytes": tensor_storage_nbytes,
     "element_size": tensor_element_size,
     "is_contiguous": tensor_is_contiguous,
     "data_ptr": tensor_data_ptr,
@@ -9395,6 +9903,7 @@ METHODS = {
     "requires_grad_": tensor_requires_grad_,
     "set_grad": tensor_set_grad,
     "retain_grad": tensor_retain_grad,
+    "node": tensor_node,
     "grad_fn_name": tensor_grad_fn_name,
     "set_data": tensor_set_data,
     "view": view,
@@ -9473,6 +9982,8 @@ PROPERTIES = {
     "requires_grad": tensor_requires_grad,
     "is_leaf": tensor_is_leaf,
     "grad": tensor_grad,
+    "retains_grad": tensor_retains_grad,
+    "output_nr": tensor_output_nr,
     "data": tensor_data,
 }
 NAMESPACES = {
@@ -9511,24 +10022,36 @@ NAMESPACES = {
         "tanh": tanh,
         "sigmoid": sigmoid,
         "relu": functional_relu,
+        "relu_": relu_,
         "leaky_relu": functional_leaky_relu,
+        "leaky_relu_": leaky_relu_,
         "elu": functional_elu,
+        "elu_": elu_,
         "softplus": softplus,
         "logsigmoid": logsigmoid,
         "silu": functional_silu,
+        "silu_": silu_,
         "gelu": gelu,
         "hardtanh": functional_hardtanh,
+        "hardtanh_": hardtanh_,
         "relu6": functional_relu6,
+        "relu6_": relu6_,
         "hardsigmoid": functional_hardsigmoid,
+        "hardsigmoid_": hardsigmoid_,
         "hardswish": functional_hardswish,
+        "hardswish_": hardswish_,
         "hardshrink": hardshrink,
         "softshrink": softshrink,
         "tanhshrink": tanhshrink,
         "threshold": functional_threshold,
+        "threshold_": threshold_,
         "softsign": softsign,
         "selu": functional_selu,
+        "selu_": selu_,
         "celu": functional_celu,
+        "celu_": celu_,
         "mish": functional_mish,
+        "mish_": mish_,
         "glu": glu,
         "prelu": prelu,
         "softmin": softmin,
@@ -9629,127 +10152,219 @@ NAMESPACES = {
         "ones_like": ones_like,
         "full_like": full_like,
         "clone": clone,
+        "copy_": copy_,
+        "fill_": fill_,
+        "zero_": zero_,
         "reset_peak_memory_stats": reset_peak_memory_stats,
         "index_put": index_put,
+        "index_put_": index_put_,
         "index_select": index_select,
         "index_add": index_add,
+        "index_add_": index_add_,
         "gather": gather,
         "scatter": scatter,
+        "scatter_": scatter_,
         "scatter_add": scatter_add,
+        "scatter_add_": scatter_add_,
         "masked_select": masked_select,
         "nonzero": nonzero,
         "tril": tril,
+        "tril_": tril_,
         "triu": triu,
+        "triu_": triu_,
         "matmul": matmul,
         "mm": mm,
         "bmm": bmm,
         "mv": mv,
         "dot": dot,
         "addmm": addmm,
+        "addmm_": addmm_,
         "layer_norm": layer_norm,
         "softmax": softmax,
         "log_softmax": log_softmax,
         "neg": neg,
+        "neg_": neg_,
         "abs": abs,
+        "abs_": abs_,
         "sign": sign,
+        "sign_": sign_,
         "floor": floor,
+        "floor_": floor_,
         "ceil": ceil,
+        "ceil_": ceil_,
         "round": round,
+        "round_": round_,
         "trunc": trunc,
+        "trunc_": trunc_,
         "exp": exp,
+        "exp_": exp_,
         "log": log,
+        "log_": log_,
         "log1p": log1p,
+        "log1p_": log1p_,
         "sqrt": sqrt,
+        "sqrt_": sqrt_,
         "rsqrt": rsqrt,
+        "rsqrt_": rsqrt_,
         "square": square,
+        "square_": square_,
         "reciprocal": reciprocal,
+        "reciprocal_": reciprocal_,
         "sin": sin,
+        "sin_": sin_,
         "cos": cos,
+        "cos_": cos_,
         "tanh": tanh,
+        "tanh_": tanh_,
         "erf": erf,
+        "erf_": erf_,
         "sigmoid": sigmoid,
+        "sigmoid_": sigmoid_,
         "relu": relu,
+        "relu_": relu_,
         "clamp_min": clamp_min,
+        "clamp_min_": clamp_min_,
         "clamp_max": clamp_max,
+        "clamp_max_": clamp_max_,
         "clamp": clamp,
+        "clamp_": clamp_,
         "add": add,
+        "add_": add_,
         "sub": sub,
+        "sub_": sub_,
         "rsub": rsub,
         "mul": mul,
+        "mul_": mul_,
         "true_divide": true_divide,
+        "true_divide_": true_divide_,
         "div": div,
+        "div_": div_,
         "floor_divide": floor_divide,
+        "floor_divide_": floor_divide_,
         "remainder": remainder,
+        "remainder_": remainder_,
         "pow": pow,
+        "pow_": pow_,
         "maximum": maximum,
         "minimum": minimum,
         "hardshrink": hardshrink,
         "threshold": threshold,
+        "threshold_": threshold_,
         "selu": selu,
+        "selu_": selu_,
         "celu": celu,
+        "celu_": celu_,
         "prelu": prelu,
         "eq": eq,
+        "eq_": eq_,
         "ne": ne,
+        "ne_": ne_,
         "lt": lt,
+        "lt_": lt_,
         "le": le,
+        "le_": le_,
         "gt": gt,
+        "gt_": gt_,
         "ge": ge,
+        "ge_": ge_,
         "isnan": isnan,
         "isinf": isinf,
         "isfinite": isfinite,
         "logical_not": logical_not,
+        "logical_not_": logical_not_,
         "logical_and": logical_and,
+        "logical_and_": logical_and_,
         "logical_or": logical_or,
+        "logical_or_": logical_or_,
         "logical_xor": logical_xor,
+        "logical_xor_": logical_xor_,
         "bitwise_and": bitwise_and,
+        "bitwise_and_": bitwise_and_,
         "bitwise_or": bitwise_or,
+        "bitwise_or_": bitwise_or_,
         "bitwise_xor": bitwise_xor,
+        "bitwise_xor_": bitwise_xor_,
         "bitwise_left_shift": bitwise_left_shift,
+        "bitwise_left_shift_": bitwise_left_shift_,
         "bitwise_right_shift": bitwise_right_shift,
+        "bitwise_right_shift_": bitwise_right_shift_,
         "bitwise_not": bitwise_not,
         "where": where,
         "masked_fill": masked_fill,
+        "masked_fill_": masked_fill_,
         "tan": tan,
+        "tan_": tan_,
         "asin": asin,
+        "asin_": asin_,
         "acos": acos,
+        "acos_": acos_,
         "atan": atan,
+        "atan_": atan_,
         "sinh": sinh,
+        "sinh_": sinh_,
         "cosh": cosh,
+        "cosh_": cosh_,
         "asinh": asinh,
+        "asinh_": asinh_,
         "acosh": acosh,
+        "acosh_": acosh_,
         "atanh": atanh,
+        "atanh_": atanh_,
         "atan2": atan2,
+        "atan2_": atan2_,
         "hypot": hypot,
+        "hypot_": hypot_,
         "sinc": sinc,
+        "sinc_": sinc_,
         "deg2rad": deg2rad,
+        "deg2rad_": deg2rad_,
         "rad2deg": rad2deg,
+        "rad2deg_": rad2deg_,
         "expm1": expm1,
+        "expm1_": expm1_,
         "exp2": exp2,
+        "exp2_": exp2_,
         "log2": log2,
+        "log2_": log2_,
         "log10": log10,
+        "log10_": log10_,
         "logit": logit,
+        "logit_": logit_,
         "xlogy": xlogy,
+        "xlogy_": xlogy_,
         "logaddexp": logaddexp,
         "logaddexp2": logaddexp2,
         "float_power": float_power,
+        "float_power_": float_power_,
         "ldexp": ldexp,
+        "ldexp_": ldexp_,
         "frac": frac,
+        "frac_": frac_,
         "positive": positive,
         "signbit": signbit,
         "copysign": copysign,
+        "copysign_": copysign_,
         "fmod": fmod,
+        "fmod_": fmod_,
         "gcd": gcd,
+        "gcd_": gcd_,
         "lcm": lcm,
+        "lcm_": lcm_,
         "heaviside": heaviside,
+        "heaviside_": heaviside_,
         "fmax": fmax,
         "fmin": fmin,
         "nan_to_num": nan_to_num,
+        "nan_to_num_": nan_to_num_,
         "isposinf": isposinf,
         "isneginf": isneginf,
         "isreal": isreal,
         "lerp": lerp,
+        "lerp_": lerp_,
         "addcmul": addcmul,
+        "addcmul_": addcmul_,
         "addcdiv": addcdiv,
+        "addcdiv_": addcdiv_,
         "max_pool2d": max_pool2d,
         "max_pool2d_with_indices": max_pool2d_with_indices,
         "avg_pool2d": avg_pool2d,
@@ -9761,6 +10376,10 @@ NAMESPACES = {
         "randn_like": randn_like,
         "randint_like": randint_like,
         "bernoulli": bernoulli,
+        "uniform_": uniform_,
+        "normal_": normal_,
+        "bernoulli_": bernoulli_,
+        "random_": random_,
         "manual_seed": manual_seed,
         "default_generator": default_generator,
         "set_own_generators": set_own_generators,
@@ -9781,6 +10400,7 @@ NAMESPACES = {
         "all": all,
         "logsumexp": logsumexp,
         "cumsum": cumsum,
+        "cumsum_": cumsum_,
         "equal": equal,
         "isclose": isclose,
         "allclose": allclose,
@@ -9822,25 +10442,45 @@ NAMESPACES = {
         "stack": stack,
         "flip": flip,
         "absolute": absolute,
+        "absolute_": absolute_,
         "negative": negative,
+        "negative_": negative_,
         "sgn": sgn,
+        "sgn_": sgn_,
         "fix": fix,
+        "fix_": fix_,
         "arcsin": arcsin,
+        "arcsin_": arcsin_,
         "arccos": arccos,
+        "arccos_": arccos_,
         "arctan": arctan,
+        "arctan_": arctan_,
         "arctan2": arctan2,
+        "arctan2_": arctan2_,
         "arcsinh": arcsinh,
+        "arcsinh_": arcsinh_,
         "arccosh": arccosh,
+        "arccosh_": arccosh_,
         "arctanh": arctanh,
+        "arctanh_": arctanh_,
         "subtract": subtract,
+        "subtract_": subtract_,
         "multiply": multiply,
+        "multiply_": multiply_,
         "divide": divide,
+        "divide_": divide_,
         "clip": clip,
+        "clip_": clip_,
         "greater": greater,
+        "greater_": greater_,
         "greater_equal": greater_equal,
+        "greater_equal_": greater_equal_,
         "less": less,
+        "less_": less_,
         "less_equal": less_equal,
+        "less_equal_": less_equal_,
         "not_equal": not_equal,
+        "not_equal_": not_equal_,
     },
     "utils.data": {
         "TensorDataset": dataset_new,

@@ -4,14 +4,16 @@ the generated function in `_ops.py`."""
 from __future__ import annotations
 
 from . import _ops
+from ._out import into
 from ._tensor_type import TensorBase
 
 
-def arange(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
+def arange(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False, out=None):
     """arange(end), arange(start, end), arange(start, end, step)."""
     if end is None:
         start, end = 0, start
-    return _ops.arange(start, end, step, dtype=dtype, device=device, requires_grad=requires_grad)
+    options = {"dtype": dtype, "device": device, "requires_grad": requires_grad, "out": out}
+    return _ops.arange(start, end, step, **options)
 
 
 def _by_signature(name: str, args: tuple, options: dict, *signatures: tuple) -> list:
@@ -43,8 +45,10 @@ def randint_like(input, *args, **options):
     return _ops.randint_like(input, *(low or [0]), high, **options)
 
 
-def normal(mean, std=1.0, size=None, *, generator=None, **options):
+def normal(mean, std=1.0, size=None, *, generator=None, out=None, **options):
     """Normal numbers: of given mean and standard deviation (numbers, or tensors without a size)."""
+    if out is not None:
+        return into(out, normal, mean, std, size, generator=generator, **options)
     if not isinstance(std, TensorBase) and std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if size is not None:
@@ -56,14 +60,18 @@ def normal(mean, std=1.0, size=None, *, generator=None, **options):
     return _ops.to(noise * std + mean, dtype=like.dtype)
 
 
-def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None):
+def max(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
     """max(input), max(input, dim, keepdim) and max(input, other)."""
+    if out is not None:
+        return into(out, max, input, other, keepdim, dim=dim, axis=axis, keepdims=keepdims)
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _extreme(_ops.max, _ops.max_dim, _ops.maximum, input, other, dim, keepdim)
 
 
-def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None):
+def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None, out=None):
     """min(input), min(input, dim, keepdim) and min(input, other)."""
+    if out is not None:
+        return into(out, min, input, other, keepdim, dim=dim, axis=axis, keepdims=keepdims)
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
 
@@ -110,21 +118,23 @@ def split(tensor, split_size_or_sections, dim=0, *, axis=None):
 
 
 def var(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
-):
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
+    out=None,
+):  # fmt: skip
     """var(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.var(input, dim, **options)
+    return _ops.var(input, dim, **options, out=out)
 
 
 def std(
-    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
-):
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None,
+    out=None,
+):  # fmt: skip
     """std(input, dim, *, correction, keepdim), and the older `unbiased`."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     dim, options = _spread(dim, unbiased, correction, keepdim)
-    return _ops.std(input, dim, **options)
+    return _ops.std(input, dim, **options, out=out)
 
 
 def _spread(dim, unbiased, correction, keepdim):
@@ -135,7 +145,9 @@ def _spread(dim, unbiased, correction, keepdim):
     return dim, {"correction": correction, "keepdim": keepdim}
 
 
-def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None):
+def norm(
+    input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keepdims=None, out=None
+):
     """Vector norm; "fro" is the 2-norm, of at most two dimensions if they are named."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
@@ -146,11 +158,13 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keep
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     p = 2 if p is None or p == "fro" else p
-    return _ops.norm(input, p, dim, keepdim, dtype=dtype)
+    return _ops.norm(input, p, dim, keepdim, dtype=dtype, out=out)
 
 
-def round(input, *, decimals=None):
+def round(input, *, decimals=None, out=None):
     """round(input), and to so many decimals."""
+    if out is not None:
+        return into(out, round, input, decimals=decimals)
     return _ops.round(input) if decimals is None else _ops.round_decimals(input, decimals=decimals)
 
 
@@ -161,24 +175,24 @@ def round_(input, *, decimals=None):
     return _ops.round_decimals_(input, decimals=decimals)
 
 
-def where(condition, input=None, other=None):
+def where(condition, input=None, other=None, *, out=None):
     """where(condition, input, other); where(condition) is nonzero(as_tuple=True)."""
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
-    return _ops.where(condition, input, other)
+    return _ops.where(condition, input, other, out=out)
 
 
-def nonzero(input, *, as_tuple=False):
+def nonzero(input, *, as_tuple=False, out=None):
     """Positions of nonzero elements: [count, dimensions], or one tensor for each dimension."""
     if not as_tuple:
-        return _ops.nonzero(input)
+        return _ops.nonzero(input, out=out)
     # A number stands for a list of one: its position has one dimension, not none.
     return _ops.unbind(_ops.nonzero(input if input.ndim else _ops.unsqueeze(input, 0)), 1)
 
 
-def scatter(input, dim, index, src=None, *, value=None):
+def scatter(input, dim, index, src=None, *, value=None, out=None):
     """scatter(input, dim, index, src) and scatter(input, dim, index, value=number)."""
-    return _ops.scatter(input, dim, index, value if src is None else src)
+    return _ops.scatter(input, dim, index, value if src is None else src, out=out)
 
 
 def scatter_(input, dim, index, src=None, *, value=None):
@@ -206,7 +220,8 @@ _LISTED = (
     nonzero,
     round,
 )
-FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, conv1d, conv2d, conv3d)}
+_CONVOLUTIONS = (conv1d, conv2d, conv3d)
+FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, scatter_, round_, *_CONVOLUTIONS)}
 METHODS = {
     f.__name__: f
     for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_)

@@ -7,6 +7,7 @@ from copy import deepcopy
 from . import _indexing, _numpy, _ops, _overloads
 from ._native import lib
 from ._runtime import check, fail, number_like, wrap
+from ._tensor_names import TensorNames
 from ._tensor_type import Callback, TensorBase, adopt, install, own, to_capsule
 from ._types import (
     DTYPE,
@@ -28,7 +29,7 @@ from ._types import (
 )
 
 
-class Tensor(TensorBase):
+class Tensor(TensorNames):
     """A multi-dimensional array that can record how it was computed."""
 
     __slots__ = ()
@@ -37,12 +38,10 @@ class Tensor(TensorBase):
     __array_priority__ = 1000
 
     def __new__(cls, *data):
-        """The old constructor: Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds float32 data."""
-        from ._creation import as_tensor
+        """The old constructor: Tensor(2, 3) is uninitialised, Tensor([1, 2]) holds data; of the default dtype."""
+        from ._typed_tensors import construct
 
-        if len(data) == 1 and not isinstance(data[0], int):
-            return as_tensor(data[0], dtype=float32)
-        return _ops.empty(data or (0,), dtype=float32)
+        return construct(_ops.get_default_dtype(), _ops.get_default_device(), data)
 
     # ---- shape and memory
 
@@ -83,17 +82,6 @@ class Tensor(TensorBase):
         return _ops.permute(self, tuple(range(self.ndim))[::-1])
 
     @property
-    def mT(self) -> Tensor:
-        """The tensor with its last two dimensions swapped."""
-        if self.ndim == 0:
-            return self
-        if self.ndim == 1:
-            raise RuntimeError(
-                "tensor.mT is only supported on matrices or batches of matrices. Got 1-D tensor."
-            )
-        return _ops.transpose(self, -2, -1)
-
-    @property
     def _base(self) -> Tensor | None:
         """What a view is a view of."""
         return _ops.tensor_base(self)
@@ -114,10 +102,10 @@ class Tensor(TensorBase):
         return _ops.to(self, **_to_arguments(args, kwargs))
 
     def type(self, dtype=None, non_blocking=False):
-        """The dtype's old name, or the tensor converted to a dtype."""
-        if dtype is not None:
-            return _ops.to(self, None, dtype, non_blocking)
-        return f"torch.{self.dtype.word}Tensor"
+        """The name of the tensor's type, or the tensor converted: to a dtype, a type or a type's name."""
+        from ._typed_tensors import convert, type_name
+
+        return type_name(self) if dtype is None else convert(self, dtype, non_blocking)
 
     def type_as(self, other) -> Tensor:
         return _ops.to(self, dtype=other.dtype, device=other.device)
@@ -182,8 +170,7 @@ class Tensor(TensorBase):
     @property
     def grad_fn(self) -> GradFn | None:
         """What made the tensor, to look at; None for leaves."""
-        name = _ops.tensor_grad_fn_name(self)
-        return GradFn(name) if name else None
+        return None if self.is_leaf else GradFn(_ops.tensor_node(self))
 
     @property
     def data(self) -> Tensor:
@@ -271,7 +258,7 @@ class Tensor(TensorBase):
         if 0 in shape:
             return _empty_lists(shape)
         x = self if self.dtype.code else _ops.to(_ops.detach(self), dtype=float32)
-        return memoryview(_read(x)).cast("B").cast(x.dtype.code, shape).tolist()
+        return memoryview(read(x)).cast("B").cast(x.dtype.code, shape).tolist()
 
     def __copy__(self) -> Tensor:
         """A leaf of its own that looks at the same memory."""
@@ -293,7 +280,7 @@ class Tensor(TensorBase):
     def __reduce_ex__(self, protocol):
         from ._creation import from_bytes
 
-        parts = (bytes(_read(self)), tuple(self.shape), self.dtype, self.requires_grad)
+        parts = (bytes(read(self)), tuple(self.shape), self.dtype, self.requires_grad)
         return from_bytes, (type(self), *parts)
 
     # ---- other libraries
@@ -368,18 +355,31 @@ _bool, _float, _int = bool, float, int
 
 
 class GradFn:
-    """The name of the operation that made a tensor."""
+    """The operation that made a tensor; for a leaf, what adds to its gradient."""
 
-    __slots__ = ("_name",)
+    __slots__ = ("_node",)
 
-    def __init__(self, name: str):
-        self._name = name
+    def __init__(self, node):
+        self._node = node
 
     def name(self) -> str:
-        return self._name
+        return self._node.name()
+
+    @property
+    def next_functions(self) -> tuple:
+        """For each input of the operation (what made it, which of its outputs it is), or (None, 0)."""
+        node = self._node
+        ends = [(i, node.next_output(i)) for i in range(node.next_count())]
+        return tuple((None, 0) if n < 0 else (GradFn(node.next(i)), n) for i, n in ends)
+
+    def __eq__(self, other):
+        return hash(self) == hash(other) if isinstance(other, GradFn) else NotImplemented
+
+    def __hash__(self):
+        return self._node.address()
 
     def __repr__(self):
-        return f"<{self._name}>"
+        return f"<{self.name()}>"
 
 
 class _ArrayView:
@@ -403,7 +403,7 @@ def _only_element(x: Tensor):
     return x.item()
 
 
-def _read(tensor: Tensor) -> bytearray:
+def read(tensor: Tensor) -> bytearray:
     """The elements in row-major order."""
     from ._native import ffi
 

@@ -69,6 +69,14 @@ class dtype:
     def is_signed(self) -> bool:
         return self.category != "bool" and not self.name.startswith("u")
 
+    def to_real(self) -> dtype:
+        """The dtype of the real part: the dtype itself."""
+        return self
+
+    def to_complex(self) -> dtype:
+        """The complex dtype of such numbers: there is none."""
+        raise NotImplementedError(f"to_complex: torch.{self.name} has no complex dtype here")
+
 
 class memory_format:
     """The order of a tensor's dimensions in memory."""
@@ -83,6 +91,20 @@ class memory_format:
             "torch.channels_last" if self.name == "channels_last" else f"torch.{self.name}_format"
         )
 
+
+class layout:
+    """How a tensor's elements lie in memory: torch.strided, the only one."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return "torch.strided"
+
+    def __reduce__(self):
+        return "strided"
+
+
+strided = layout()
 
 DTYPE = _Objects("dtype", dtype, _enums.DTYPE)
 MEMORY_FORMAT = _Objects("memory_format", memory_format, _enums.MEMORY_FORMAT)

@@ -1,8 +1,23 @@
-"""Switches of the GPU libraries: torch.backends.cuda.matmul.allow_tf32 and cudnn.allow_tf32."""
+"""What parts there are, as torch.backends says it, and the switches of the GPU libraries."""
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from . import _ops
+
+
+class _Part:
+    """A library that PyTorch may have been built with."""
+
+    def __init__(self, available: bool = False):
+        self._available = available
+
+    def is_available(self) -> bool:
+        """Whether it can be used."""
+        return self._available
+
+    is_built = is_available
 
 
 class _Switch:
@@ -25,6 +40,48 @@ class _Switch:
 class _Cuda:
     matmul = _Switch(0)
 
+    @staticmethod
+    def is_built() -> bool:
+        """Whether there is a CUDA plugin that works."""
+        return _ops.cuda_device_count() > 0
+
+
+class _Cudnn(_Switch):
+    """cuDNN. `enabled`, `benchmark` and `deterministic` are remembered and change nothing: the library
+    chooses its algorithms itself."""
+
+    enabled = True
+    benchmark = False
+    deterministic = False
+    benchmark_limit = 10
+
+    def is_available(self) -> bool:
+        """Whether there is a GPU, and with it cuDNN."""
+        return _ops.cuda_device_count() > 0
+
+    def version(self) -> int | None:
+        """cuDNN's version, which is not known before it is opened."""
+        return None
+
+    @contextmanager
+    def flags(self, enabled=False, benchmark=False, benchmark_limit=10, deterministic=False,
+              allow_tf32=True, fp32_precision="none"):  # fmt: skip
+        """The switches inside of a block."""
+        new = {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
+               "deterministic": deterministic, "allow_tf32": allow_tf32}  # fmt: skip
+        before = {name: getattr(self, name) for name in new}
+        try:
+            for name, value in new.items():
+                setattr(self, name, value)
+            yield
+        finally:
+            for name, value in before.items():
+                setattr(self, name, value)
+
 
 cuda = _Cuda()
-cudnn = _Switch(1)
+cudnn = _Cudnn(1)
+mps = _Part()
+mkl = _Part()
+mkldnn = _Part()
+openmp = _Part()

@@ -6,6 +6,8 @@ from collections import OrderedDict
 from contextlib import contextmanager
 
 from . import _graph, _ops
+from ._runtime import OutOfMemoryError as _OutOfMemoryError
+from ._typed_tensors import typed_tensors
 from ._types import device as _device
 from .random import default_generator
 
@@ -356,6 +358,53 @@ def graph(cuda_graph, **_):
 def is_current_stream_capturing() -> bool:
     """Whether this thread is recording a graph."""
     return _ops.is_capturing()
+
+
+# ---- PyTorch's smaller names
+
+globals().update(typed_tensors("cuda"))
+OutOfMemoryError = _OutOfMemoryError
+StreamContext = stream
+
+
+def seed_all() -> None:
+    """Seeds the default generator of every device from the system; without one, does nothing."""
+    for i in range(device_count()):
+        default_generator(_device("cuda", i)).seed()
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether a device can calculate with bfloat16: each can, the newer ones in hardware."""
+    return is_available() and (including_emulation or get_device_capability() >= (8, 0))
+
+
+def is_tf32_supported() -> bool:
+    """Whether the current device has TF32."""
+    return is_available() and get_device_capability() >= (8, 0)
+
+
+def get_arch_list() -> list[str]:
+    """The compute capabilities of the devices that there are: "sm_90"."""
+    found = {get_device_capability(i) for i in range(device_count())}
+    return [f"sm_{major}{minor}" for major, minor in sorted(found)]
+
+
+def memory_summary(device=None, abbreviated=False) -> str:
+    """The statistics of memory_stats, a line each."""
+    return "\n".join(f"{name}: {n}" for name, n in memory_stats(device).items())
+
+
+def ipc_collect() -> None:
+    """Gives back memory that other processes shared: none is shared."""
+
+
+def get_allocator_backend() -> str:
+    """The name of the allocator: "native"."""
+    return "native"
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
 
 
 def _where(device) -> _device:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 
 from . import _ops
 from ._native import lib
 from ._runtime import device_parts, fail
+from ._types import device
 
-__all__ = ["Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed",
-           "set_rng_state"]  # fmt: skip
+__all__ = ["Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed",
+           "manual_seed", "seed", "set_rng_state"]  # fmt: skip
 
 
 class Generator(_ops.Generator):
@@ -28,6 +30,10 @@ class Generator(_ops.Generator):
     def seed(self) -> int:
         """Starts the sequence for a seed from the system."""
         return self.manual_seed(_fresh_seed()).initial_seed()
+
+    def clone_state(self) -> Generator:
+        """A generator that goes on as this one would."""
+        return _rebuild(self.device, self.get_state())
 
     def __reduce_ex__(self, protocol):
         return _rebuild, (self.device, self.get_state())
@@ -72,6 +78,24 @@ def get_rng_state():
 def set_rng_state(new_state) -> None:
     """Continues where get_rng_state was called."""
     default_generator().set_state(new_state)
+
+
+@contextmanager
+def fork_rng(devices=None, enabled=True, *_, device_type="cuda", **__):
+    """After the block, random numbers go on as if it had not drawn any: those of the CPU and of the
+    devices, all of them by default."""
+    if not enabled:
+        yield
+        return
+    if devices is None:
+        devices = range(_ops.cuda_device_count() if device_type == "cuda" else 0)
+    places = ["cpu", *(device(d) for d in devices)]
+    before = [default_generator(place).get_state() for place in places]
+    try:
+        yield
+    finally:
+        for place, state in zip(places, before, strict=True):
+            default_generator(place).set_state(state)
 
 
 def _fresh_seed() -> int:

@@ -1,0 +1,156 @@
+"""`out=`: results are written into given tensors by PyTorch's rules."""
+
+import re
+
+import dumbtorch as dt
+import pytest
+from dumbtorch import _ops
+
+DTYPES = ("float32", "float64", "float16", "int64", "int32", "bool")
+
+# Calls over t, x (float32), i (int64) and b (bool), all 2 x 2.
+CALLS = (
+    "exp(x", "add(x, x", "add(x, i, alpha=2", "mul(x, 2", "div(i, i", "pow(x, 2", "sqrt(i",
+    "clamp(x, 0, 1", "round(x, decimals=1", "lerp(x, x, 0.5", "addcmul(x, x, x", "maximum(x, x",
+    "eq(x, i", "logical_and(x, b", "bitwise_and(i, i", "floor_divide(i, i", "where(b, x, x",
+    "sum(x, 0", "sum(i, (0, 1)", "mean(x, 1", "prod(x, 0", "cumsum(x, 0", "var(x, 0", "std(x, 1",
+    "amax(x, 0", "norm(x, 2, 0", "logsumexp(x, 0", "argmax(x, 0", "any(x, 0", "max(x", "max(x, x",
+    "mm(x, x", "matmul(x, x[0]", "bmm(x[None], x[None]", "addmm(x, x, x", "mv(x, x[0]", "dot(x[0], x[0]",
+    "cat([x, x]", "stack([x, x], 1", "gather(x, 0, i * 0", "index_select(x, 0, i[0] * 0",
+    "scatter(x, 0, i * 0, x", "tril(x", "triu(x, 1", "nonzero(x", "masked_select(x, b", "softmax(x, 0",
+    "zeros(2, 2", "zeros((3,)", "ones(2", "full((2, 2), 2", "arange(4", "arange(1, 4", "arange(0, 3, 2",
+    "linspace(0, 1, 4", "eye(2", "empty(0, 3", "isneginf(x",
+)  # fmt: skip
+
+
+def outcome(call):
+    """What a call gives, or its error with the sentence behind the op's name."""
+    try:
+        return call()
+    except Exception as error:
+        return type(error), str(error)
+
+
+def sentence(error):
+    """What is said behind the op's name."""
+    return error[1].removeprefix(error[1].partition(": ")[0] + ": ")
+
+
+def operands(t):
+    x = t.tensor([[1.5, 2.25], [-3.0, 4.0]])
+    return {
+        "t": t,
+        "x": x,
+        "i": t.tensor([[1, 2], [3, 5]]),
+        "b": t.tensor([[True, False], [True, True]]),
+    }
+
+
+# PyTorch wants the very dtype of these; here it is enough that it can be cast.
+EXACT = "Expected|match|same scalar type|Found dtype|only supports|not implemented|does not support"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("call", CALLS)
+def test_values(torch, same, call, dtype):
+    def run(t):
+        names = operands(t)
+        names["out"] = out = t.empty(0, dtype=getattr(t, dtype))
+        made = outcome(lambda: eval(f"t.{call}, out=out)", names))
+        assert isinstance(made, tuple) or made is out
+        return made
+
+    mine, theirs = run(dt), run(torch)
+    if isinstance(theirs, tuple):
+        if isinstance(mine, tuple):
+            assert issubclass(mine[0], (RuntimeError, TypeError))
+        else:
+            assert re.search(EXACT, theirs[1]), theirs
+    elif "empty" in call:
+        assert tuple(mine.shape) == tuple(theirs.shape)
+    else:
+        same(mine, theirs, rtol=1e-3)
+
+
+@pytest.mark.parametrize("call", ["max(x, 0", "min(x, 1, True"])
+def test_several_results(both, same, call):
+    def run(t):
+        names = operands(t)
+        names["out"] = out = (t.empty(0), t.empty(0, dtype=t.int64))
+        made = eval(f"t.{call}, out=out)", names)
+        assert made[0] is out[0] and made.indices is out[1]
+        return made
+
+    same(*map(tuple, both(run)))
+
+
+def test_memory(both, same):
+    """It is written where it lies: views, strides, inputs; what is resized has memory of its own."""
+
+    def run(t):
+        x = t.arange(6.0).reshape(2, 3)
+        base = t.zeros(3, 4)
+        t.add(x, 1, out=base[1:, 1:])
+        turned = t.zeros(3, 2)
+        t.exp(x, out=turned.t())
+        t.mul(x, x, out=x)
+        with pytest.warns(UserWarning, match="was resized since it had shape"):
+            grown = t.neg(x, out=t.zeros(5))
+        scalar = t.sum(x, 0, out=t.zeros(3))
+        version = base._version
+        t.zeros(3, 4, out=base)
+        return base, turned, x, grown, scalar, base._version > version
+
+    same(*both(run))
+
+
+def test_refusals(torch):
+    calls = (
+        "t.add(x, x, out=i)", "t.exp(x, out=b)", "t.exp(x, out=3)", "t.exp(x, out=(x, x))",
+        "t.add(g, x, out=t.empty(0))", "t.exp(x, out=g)", "t.mm(g, x, out=t.empty(0))",
+        "t.zeros(2, dtype=t.float64, out=t.empty(2))", "t.add(x, x, out=x[0, 0].expand(2, 2))",
+    )  # fmt: skip
+
+    def run(t, text):
+        names = operands(t)
+        names["g"] = t.ones(2, 2, requires_grad=True)
+        return outcome(lambda: eval(text, names))
+
+    for text in calls:
+        mine, theirs = run(dt, text), run(torch, text)
+        assert mine[0] is theirs[0], text
+        if "expand" in text:
+            assert "more than one element of the written-to tensor" in mine[1]
+        else:
+            assert sentence(mine) == sentence(theirs), text
+    with dt.no_grad():
+        assert dt.exp(dt.ones(2, requires_grad=True), out=dt.empty(0)).shape == (2,)
+        dt.exp(dt.ones(2), out=dt.ones(2, requires_grad=True))
+
+
+def test_every_function_that_pytorch_has_it_for(torch):
+    """Those that give tensors; what PyTorch takes for `out` is the last word of its documentation."""
+    import inspect
+
+    missing = []
+    for name in sorted(n for n in vars(dt) if callable(getattr(dt, n)) and n[0] != "_"):
+        documentation = getattr(getattr(torch, name, None), "__doc__", None) or ""
+        if "out=None" in documentation.partition("\n\n")[0]:
+            parameters = inspect.signature(getattr(dt, name)).parameters
+            if not {"out", "options"} & set(parameters):
+                missing.append(name)
+    assert missing == ["conj_physical"]  # which gives its argument
+
+
+def test_functions_in_place(torch):
+    """What PyTorch has as a function in place is one here, and the method's."""
+    for name in sorted(vars(dt.Tensor)):
+        if name.endswith("_") and name[0] != "_" and hasattr(torch, name):
+            assert getattr(dt, name) in (getattr(dt.Tensor, name), _ops.METHODS.get(name)), name
+    for name in ("relu_", "elu_", "leaky_relu_", "hardtanh_", "celu_", "selu_", "threshold_"):
+        if hasattr(dt.nn.functional, name[:-1]):
+            assert hasattr(dt.nn.functional, name)
+    x = dt.tensor([-1.0, 2.0])
+    assert dt.relu_(x) is x and x.tolist() == [0.0, 2.0]
+    assert dt.nn.functional.leaky_relu_(dt.tensor([-1.0]), 0.5).tolist() == [-0.5]
+    assert dt.round_(dt.tensor([1.26]), decimals=1).tolist() == dt.tensor([1.3]).tolist()

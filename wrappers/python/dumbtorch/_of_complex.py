@@ -1,0 +1,68 @@
+"""What PyTorch has for complex numbers, of real ones: the tensor itself, or a refusal."""
+
+from __future__ import annotations
+
+import math
+
+from . import _ops
+
+
+def real(input):
+    """The real part: the tensor itself."""
+    return input
+
+
+def imag(input):
+    """The imaginary part, which real tensors have none of."""
+    raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+
+
+def conj(input):
+    """The complex conjugate: the tensor itself."""
+    return input
+
+
+conj_physical = resolve_conj = resolve_neg = conj
+
+
+def is_conj(input) -> bool:
+    """Whether a tensor shows complex conjugates of its memory."""
+    return False
+
+
+is_neg = is_conj
+
+
+def angle(input):
+    """0 for numbers that are not negative, pi for those that are, NaN for NaN."""
+    kind = input.dtype if input.is_floating_point() else _ops.get_default_dtype()
+    angles = _ops.mul(_ops.to(_ops.lt(input, 0), dtype=kind), math.pi)
+    return _ops.where(_ops.isnan(input), input, angles) if input.is_floating_point() else angles
+
+
+def adjoint(input):
+    """A matrix, or each of a batch, with its dimensions swapped."""
+    return _swapped(input, "tensor.adjoint()")
+
+
+def _swapped(input, what: str):
+    if input.ndim == 1:
+        raise RuntimeError(
+            f"{what} is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
+    return _ops.transpose(input, -2, -1) if input.ndim else input
+
+
+def matrix_transpose(input, name: str):
+    """x.mT and x.mH."""
+    return _swapped(input, f"tensor.{name}")
+
+
+def hermitian(input):
+    """x.H, of one matrix."""
+    if input.ndim not in (0, 2):
+        hint = " For batches of matrices, consider using tensor.mH" if input.ndim > 2 else ""
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {input.ndim}-D tensor.{hint}"
+        )
+    return _ops.transpose(input, 0, 1) if input.ndim else input

@@ -1,0 +1,90 @@
+"""`out=`: results written into given tensors."""
+
+from __future__ import annotations
+
+import warnings
+
+from ._tensor_type import TensorBase
+from ._types import DTYPE
+
+
+def into(out, function, *args, **options):
+    """What function(*args, **options) gives, written into `out`, a tensor or one for each result.
+
+    A tensor of another shape is resized, with a warning if it had elements. Its dtype and device are
+    those to compute in, where the function has such arguments and they were not given.
+    """
+    from . import _ops
+
+    name = function.__name__
+    many = isinstance(out, (tuple, list))
+    outs = tuple(out) if many else (out,)
+    _check_tensors(name, out, outs)
+    if not many:
+        _take_from(out, options)
+    made = function(*args, **options)
+    results = made if isinstance(made, tuple) else (made,)
+    if len(results) != len(outs) or many != isinstance(made, tuple):
+        wanted = f"tuple of {len(results)} Tensors" if isinstance(made, tuple) else "Tensor"
+        raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type(out).__name__}")
+    if _ops.is_grad_enabled() and any(x.requires_grad for x in (*results, *outs)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    for place, result in zip(outs, results, strict=True):
+        _write(place, result)
+    return type(made)(outs) if many else out
+
+
+def _check_tensors(name: str, out, outs: tuple) -> None:
+    for x in outs:
+        if not isinstance(x, TensorBase):
+            wanted = "tuple of Tensors" if outs is out else "Tensor"
+            raise TypeError(f"{name}(): argument 'out' must be {wanted}, not {type(x).__name__}")
+
+
+def _take_from(out, options: dict) -> None:
+    if "dtype" in options:
+        wanted = options["dtype"]
+        if wanted is not None and DTYPE[wanted] != out.dtype.number:
+            raise RuntimeError(
+                f"dtype {DTYPE.value(DTYPE[wanted]).word} does not match dtype of out parameter "
+                f"({out.dtype.word})"
+            )
+        options["dtype"] = out.dtype
+    if "device" in options and options["device"] is None:
+        options["device"] = out.device
+
+
+def _write(out, result) -> None:
+    from . import _ops
+    from ._type_info import can_cast
+
+    if not can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.word} can't be cast to the desired output type "
+            f"{out.dtype.word}"
+        )
+    if result.device != out.device:
+        raise RuntimeError(
+            f"Expected out tensor to have device {result.device}, but got {out.device} instead"
+        )
+    if result.shape != out.shape:
+        _resize(out, result)
+    _ops.copy_(out, result)
+
+
+def _resize(out, result) -> None:
+    from . import _ops
+
+    if out.numel():
+        warnings.warn(
+            "An output with one or more elements was resized since it had shape "
+            f"{list(out.shape)}, which does not match the required output shape "
+            f"{list(result.shape)}. This behavior is deprecated, and in a future PyTorch release "
+            "outputs will not be resized unless they have zero elements. You can explicitly reuse "
+            "an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            stacklevel=5,
+        )
+    _ops.tensor_set_data(out, _ops.empty_like(result, dtype=out.dtype))

@@ -1,0 +1,102 @@
+"""The old constructors: FloatTensor, LongTensor and their kin, Tensor(...), x.new(...)."""
+
+from __future__ import annotations
+
+from . import _ops
+from ._tensor import Tensor
+from ._tensor_type import TensorBase
+from ._types import DTYPE, Size, device, dtype
+
+
+def construct(kind: dtype, where, data: tuple):
+    """FloatTensor(2, 3) is uninitialised, FloatTensor([1, 2]) holds data, FloatTensor(x) is x again."""
+    from ._creation import tensor
+
+    if len(data) != 1 or isinstance(data[0], (int, Size)):
+        sizes = data[0] if data and isinstance(data[0], Size) else data or (0,)
+        return _ops.empty(sizes, dtype=kind, device=where)
+    (values,) = data
+    if isinstance(values, TensorBase):
+        if values.dtype is not kind:
+            raise TypeError(f"expected a tensor of dtype {kind} (got {values.dtype})")
+        return _ops.to(_ops.detach(values), where)
+    if isinstance(values, float) or not hasattr(values, "__len__"):
+        raise TypeError(f"new(): data must be a sequence (got {type(values).__name__})")
+    return _ops.to(tensor(values, device=where), dtype=kind)
+
+
+class tensortype(type):
+    """The type of FloatTensor and its kin: their instances are tensors of one dtype on one kind of
+    device."""
+
+    def __call__(cls, *data):
+        return construct(cls.dtype, cls._device_type, data)
+
+    def __instancecheck__(cls, x) -> bool:
+        return (
+            isinstance(x, TensorBase) and x.dtype is cls.dtype and x.device.type == cls._device_type
+        )
+
+    def __repr__(cls):
+        return f"<class '{cls.__module__}.{cls.__name__}'>"
+
+
+def _typed(kind: dtype, device_type: str) -> tensortype:
+    where = "torch" if device_type == "cpu" else f"torch.{device_type}"
+    members = {
+        "__doc__": f"Tensors of {kind} on the {device_type}.",
+        "__module__": where,
+        "dtype": kind,
+        "_device_type": device_type,
+        "is_cuda": device_type == "cuda",
+    }
+    return tensortype(f"{kind.word}Tensor", (), members)
+
+
+def typed_tensors(device_type: str) -> dict[str, tensortype]:
+    """The types for one kind of device, by name."""
+    types = [_typed(kind, device_type) for kind in DTYPE.objects.values()]
+    return {t.__name__: t for t in types}
+
+
+_BY_NAME = {str(t)[8:-2]: t for kind in ("cpu", "cuda") for t in typed_tensors(kind).values()}
+
+
+def _named(name: str) -> tensortype:
+    if name == "torch.Tensor":
+        name = f"torch.{_ops.get_default_dtype().word}Tensor"
+    if name not in _BY_NAME:
+        raise ValueError(f"invalid type: '{name}'")
+    return _BY_NAME[name]
+
+
+def type_name(x: Tensor) -> str:
+    """x.type(): "torch.FloatTensor"."""
+    where = "torch" if x.device.type == "cpu" else f"torch.{x.device.type}"
+    return f"{where}.{x.dtype.word}Tensor"
+
+
+def convert(x: Tensor, kind, non_blocking: bool) -> Tensor:
+    """x.type(kind): a dtype, one of the types above, or its name."""
+    if isinstance(kind, str):
+        kind = _named(kind)
+    if kind is Tensor:
+        kind = _ops.get_default_dtype()
+    if isinstance(kind, tensortype):
+        where = x.device if x.device.type == kind._device_type else device(kind._device_type)
+        return _ops.to(x, where, kind.dtype, non_blocking)
+    return _ops.to(x, None, kind, non_blocking)
+
+
+def set_default_tensor_type(t) -> None:
+    """Sets the dtype and the device of new tensors by a type's name, or by the type."""
+    if isinstance(t, str):
+        t = _named(t)
+    if not isinstance(t, tensortype):
+        raise TypeError(
+            "invalid type object: only floating-point types are supported as the default type"
+        )
+    if not t.dtype.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    _ops.set_default_dtype(t.dtype)
+    _ops.set_default_device(t._device_type)
