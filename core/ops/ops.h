@@ -13,4 +13,5 @@
 #include "core/ops/pointwise_math.gen.h"
 #include "core/ops/random.gen.h"
 #include "core/ops/reduce.gen.h"
+#include "core/ops/sorting.gen.h"
 #include "core/ops/views.gen.h"

@@ -2453,6 +2453,116 @@ module dumbtorch_functions
     procedure dt_allclose
   end interface
 
+  public :: sort
+  interface sort
+    procedure dt_sort
+  end interface
+
+  public :: argsort
+  interface argsort
+    procedure dt_argsort
+  end interface
+
+  public :: msort
+  interface msort
+    procedure dt_msort
+  end interface
+
+  public :: topk
+  interface topk
+    procedure dt_topk
+  end interface
+
+  public :: kthvalue
+  interface kthvalue
+    procedure dt_kthvalue
+  end interface
+
+  public :: median
+  interface median
+    procedure dt_median
+  end interface
+
+  public :: median_dim
+  interface median_dim
+    procedure dt_median_dim
+  end interface
+
+  public :: nanmedian
+  interface nanmedian
+    procedure dt_nanmedian
+  end interface
+
+  public :: nanmedian_dim
+  interface nanmedian_dim
+    procedure dt_nanmedian_dim
+  end interface
+
+  public :: mode
+  interface mode
+    procedure dt_mode
+  end interface
+
+  public :: quantile
+  interface quantile
+    procedure dt_quantile
+  end interface
+
+  public :: nanquantile
+  interface nanquantile
+    procedure dt_nanquantile
+  end interface
+
+  public :: cummax
+  interface cummax
+    procedure dt_cummax
+  end interface
+
+  public :: cummin
+  interface cummin
+    procedure dt_cummin
+  end interface
+
+  public :: unique
+  interface unique
+    procedure dt_unique
+  end interface
+
+  public :: unique_consecutive
+  interface unique_consecutive
+    procedure dt_unique_consecutive
+  end interface
+
+  public :: searchsorted
+  interface searchsorted
+    procedure dt_searchsorted
+  end interface
+
+  public :: bucketize
+  interface bucketize
+    procedure dt_bucketize
+  end interface
+
+  public :: isin
+  interface isin
+    procedure dt_isin
+  end interface
+
+  public :: bincount
+  interface bincount
+    procedure dt_bincount
+  end interface
+
+  public :: histc
+  interface histc
+    procedure dt_histc
+  end interface
+
+  public :: histogram
+  interface histogram
+    procedure dt_histogram
+  end interface
+
   public :: tensor_alias
   interface tensor_alias
     procedure dt_tensor_alias
@@ -11688,6 +11798,470 @@ contains
     call dtf_end(f)
   end function
 
+  ! sort: Sorts along a dimension. Equal elements keep their order. The sorted elements, and where
+  ! they were (int64).
+  subroutine dt_sort(input, values, indices, dim, descending, stable, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: dim
+    logical, intent(in), optional :: descending
+    logical, intent(in), optional :: stable
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 478)
+    call give(f, 0, input)
+    if (present(dim)) call give(f, 1, dim)
+    if (present(descending)) call give(f, 2, descending)
+    if (present(stable)) call give(f, 3, stable)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! argsort: The positions of the elements in sorted order (int64).
+  function dt_argsort(input, dim, descending, stable, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: dim
+    logical, intent(in), optional :: descending
+    logical, intent(in), optional :: stable
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 479)
+    call give(f, 0, input)
+    if (present(dim)) call give(f, 1, dim)
+    if (present(descending)) call give(f, 2, descending)
+    if (present(stable)) call give(f, 3, stable)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! msort: Sorts along the first dimension.
+  function dt_msort(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 480)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! topk: The k largest or smallest elements along a dimension; of equal ones the first. The
+  ! elements, the best first, and where they are (int64).
+  subroutine dt_topk(input, k, values, indices, dim, largest, sorted, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: k
+    class(*), intent(in), optional :: dim
+    logical, intent(in), optional :: largest
+    logical, intent(in), optional :: sorted
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 481)
+    call give(f, 0, input)
+    call give(f, 1, k)
+    if (present(dim)) call give(f, 2, dim)
+    if (present(largest)) call give(f, 3, largest)
+    if (present(sorted)) call give(f, 4, sorted)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! kthvalue: The k-th smallest element along a dimension. The elements, and where they are
+  ! (int64): of equal ones the one that a stable sort puts there.
+  subroutine dt_kthvalue(input, k, values, indices, dim, keepdim, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: k
+    class(*), intent(in), optional :: dim
+    logical, intent(in), optional :: keepdim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 482)
+    call give(f, 0, input)
+    call give(f, 1, k)
+    if (present(dim)) call give(f, 2, dim)
+    if (present(keepdim)) call give(f, 3, keepdim)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! median: The median of all elements, of two the lower; NaN if there is one. Equal elements
+  ! share the gradient.
+  function dt_median(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 483)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! median_dim: The median along a dimension, of two the lower; NaN if there is one. The medians,
+  ! and where they are (int64).
+  subroutine dt_median_dim(input, dim, values, indices, keepdim, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    logical, intent(in), optional :: keepdim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 484)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    if (present(keepdim)) call give(f, 2, keepdim)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
+  ! the gradient.
+  function dt_nanmedian(input, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 485)
+    call give(f, 0, input)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nanmedian_dim: The median along a dimension of what is not NaN, of two the lower. The medians,
+  ! and where they are (int64).
+  subroutine dt_nanmedian_dim(input, dim, values, indices, keepdim, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    logical, intent(in), optional :: keepdim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 486)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    if (present(keepdim)) call give(f, 2, keepdim)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! mode: The element that occurs most often along a dimension, of several the smallest. The
+  ! elements, and the positions of the last of them (int64).
+  subroutine dt_mode(input, values, indices, dim, keepdim, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: dim
+    logical, intent(in), optional :: keepdim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 487)
+    call give(f, 0, input)
+    if (present(dim)) call give(f, 1, dim)
+    if (present(keepdim)) call give(f, 2, keepdim)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! quantile: Quantiles along a dimension; NaN if there is one.
+  function dt_quantile(input, q, dim, keepdim, interpolation, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: q
+    class(*), intent(in), optional :: dim
+    logical, intent(in), optional :: keepdim
+    character(*), intent(in), optional :: interpolation
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 488)
+    call give(f, 0, input)
+    call give(f, 1, q)
+    if (present(dim)) call give(f, 2, dim)
+    if (present(keepdim)) call give(f, 3, keepdim)
+    if (present(interpolation)) call give(f, 4, interpolation)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nanquantile: Quantiles along a dimension of what is not NaN.
+  function dt_nanquantile(input, q, dim, keepdim, interpolation, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: q
+    class(*), intent(in), optional :: dim
+    logical, intent(in), optional :: keepdim
+    character(*), intent(in), optional :: interpolation
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 489)
+    call give(f, 0, input)
+    call give(f, 1, q)
+    if (present(dim)) call give(f, 2, dim)
+    if (present(keepdim)) call give(f, 3, keepdim)
+    if (present(interpolation)) call give(f, 4, interpolation)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! cummax: The largest element so far along a dimension; NaN from the first one on. The largest
+  ! elements so far, and the positions of the last of them (int64).
+  subroutine dt_cummax(input, dim, values, indices, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 490)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
+  ! elements so far, and the positions of the last of them (int64).
+  subroutine dt_cummin(input, dim, values, indices, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 491)
+    call give(f, 0, input)
+    call give(f, 1, dim)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of
+  ! its own. What occurs, where in it each element or slice is, and how often each occurs (int64);
+  ! what was not asked for is empty.
+  subroutine dt_unique(input, output, inverse_indices, counts, sorted, return_inverse, &
+      return_counts, dim, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    logical, intent(in), optional :: sorted
+    logical, intent(in), optional :: return_inverse
+    logical, intent(in), optional :: return_counts
+    class(*), intent(in), optional :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: inverse_indices
+    type(dt_tensor), intent(inout) :: counts
+    type(frame) :: f
+    call dtf_begin(f, 492)
+    call give(f, 0, input)
+    if (present(sorted)) call give(f, 1, sorted)
+    if (present(return_inverse)) call give(f, 2, return_inverse)
+    if (present(return_counts)) call give(f, 3, return_counts)
+    if (present(dim)) call give(f, 4, dim)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(inverse_indices, dtf_hold(f, 1, 1))
+    call hold(counts, dtf_hold(f, 2, 2))
+    call dtf_end(f)
+  end subroutine
+
+  ! unique_consecutive: The elements, or slices along a dimension, without those that equal the
+  ! one before. The first of each run, in which run each element or slice is, and how long each
+  ! run is (int64); what was not asked for is empty.
+  subroutine dt_unique_consecutive(input, output, inverse_indices, counts, return_inverse, &
+      return_counts, dim, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    logical, intent(in), optional :: return_inverse
+    logical, intent(in), optional :: return_counts
+    class(*), intent(in), optional :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: inverse_indices
+    type(dt_tensor), intent(inout) :: counts
+    type(frame) :: f
+    call dtf_begin(f, 493)
+    call give(f, 0, input)
+    if (present(return_inverse)) call give(f, 1, return_inverse)
+    if (present(return_counts)) call give(f, 2, return_counts)
+    if (present(dim)) call give(f, 3, dim)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(inverse_indices, dtf_hold(f, 1, 1))
+    call hold(counts, dtf_hold(f, 2, 2))
+    call dtf_end(f)
+  end subroutine
+
+  ! searchsorted: Where elements would go in sorted rows: in front of those that they equal.
+  function dt_searchsorted(sorted_sequence, input, out_int32, right, side, sorter, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: sorted_sequence
+    class(*), intent(in) :: input
+    logical, intent(in), optional :: out_int32
+    logical, intent(in), optional :: right
+    character(*), intent(in), optional :: side
+    type(dt_tensor), intent(in), optional :: sorter
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 494)
+    call give(f, 0, sorted_sequence)
+    call give(f, 1, input)
+    if (present(out_int32)) call give(f, 2, out_int32)
+    if (present(right)) call give(f, 3, right)
+    if (present(side)) call give(f, 4, side)
+    if (present(sorter)) call give(f, 5, sorter)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
+  function dt_bucketize(input, boundaries, out_int32, right, stat, errmsg) result(out)
+    class(*), intent(in) :: input
+    type(dt_tensor), intent(in) :: boundaries
+    logical, intent(in), optional :: out_int32
+    logical, intent(in), optional :: right
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 495)
+    call give(f, 0, input)
+    call give(f, 1, boundaries)
+    if (present(out_int32)) call give(f, 2, out_int32)
+    if (present(right)) call give(f, 3, right)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! isin: Which elements are among the others.
+  function dt_isin(elements, test_elements, assume_unique, invert, stat, errmsg) result(out)
+    class(*), intent(in) :: elements
+    class(*), intent(in) :: test_elements
+    logical, intent(in), optional :: assume_unique
+    logical, intent(in), optional :: invert
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 496)
+    call give(f, 0, elements)
+    call give(f, 1, test_elements)
+    if (present(assume_unique)) call give(f, 2, assume_unique)
+    if (present(invert)) call give(f, 3, invert)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! bincount: How often each integer occurs; with weights, their sums.
+  function dt_bincount(input, weights, minlength, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: weights
+    class(*), intent(in), optional :: minlength
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 497)
+    call give(f, 0, input)
+    if (present(weights)) call give(f, 1, weights)
+    if (present(minlength)) call give(f, 2, minlength)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! histc: How many elements lie in bins of equal width. What lies outside is not counted.
+  function dt_histc(input, bins, min, max, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: bins
+    class(*), intent(in), optional :: min
+    class(*), intent(in), optional :: max
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 498)
+    call give(f, 0, input)
+    if (present(bins)) call give(f, 1, bins)
+    if (present(min)) call give(f, 2, min)
+    if (present(max)) call give(f, 3, max)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! histogram: How many elements lie in bins. What lies outside is not counted. What lies in each
+  ! bin, and the bins' edges.
+  subroutine dt_histogram(input, hist, bin_edges, bins, range, weight, density, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in), optional :: bins
+    real(real64), intent(in), optional :: range(:)
+    type(dt_tensor), intent(in), optional :: weight
+    logical, intent(in), optional :: density
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: hist
+    type(dt_tensor), intent(inout) :: bin_edges
+    type(frame) :: f
+    call dtf_begin(f, 499)
+    call give(f, 0, input)
+    if (present(bins)) call give(f, 1, bins)
+    if (present(range)) call give_list(f, 2, range)
+    if (present(weight)) call give(f, 3, weight)
+    if (present(density)) call give(f, 4, density)
+    call finish(f, stat, errmsg)
+    call hold(hist, dtf_hold(f, 0, 0))
+    call hold(bin_edges, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
   ! tensor_alias: Makes another handle to a tensor, to be released on its own. A second handle to
   ! the same tensor.
   function dt_tensor_alias(input, stat, errmsg) result(out)
@@ -11696,7 +12270,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 478)
+    call dtf_begin(f, 500)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11710,7 +12284,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 479)
+    call dtf_begin(f, 501)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11725,7 +12299,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 480)
+    call dtf_begin(f, 502)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -11740,7 +12314,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 481)
+    call dtf_begin(f, 503)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -11755,7 +12329,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 482)
+    call dtf_begin(f, 504)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -11769,7 +12343,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 483)
+    call dtf_begin(f, 505)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11783,7 +12357,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 484)
+    call dtf_begin(f, 506)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11797,7 +12371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 485)
+    call dtf_begin(f, 507)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11811,7 +12385,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 486)
+    call dtf_begin(f, 508)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
@@ -11825,7 +12399,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 487)
+    call dtf_begin(f, 509)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
@@ -11840,7 +12414,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 488)
+    call dtf_begin(f, 510)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -11856,7 +12430,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 489)
+    call dtf_begin(f, 511)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -11871,7 +12445,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 490)
+    call dtf_begin(f, 512)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11887,7 +12461,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 491)
+    call dtf_begin(f, 513)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11903,7 +12477,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 492)
+    call dtf_begin(f, 514)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11918,7 +12492,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 493)
+    call dtf_begin(f, 515)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11932,7 +12506,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 494)
+    call dtf_begin(f, 516)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
@@ -11946,7 +12520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 495)
+    call dtf_begin(f, 517)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
@@ -11961,7 +12535,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 496)
+    call dtf_begin(f, 518)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -11975,7 +12549,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 497)
+    call dtf_begin(f, 519)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -11989,7 +12563,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 498)
+    call dtf_begin(f, 520)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -12004,7 +12578,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 499)
+    call dtf_begin(f, 521)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12018,7 +12592,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 500)
+    call dtf_begin(f, 522)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
@@ -12031,7 +12605,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 501)
+    call dtf_begin(f, 523)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12045,7 +12619,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 502)
+    call dtf_begin(f, 524)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
@@ -12060,7 +12634,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 503)
+    call dtf_begin(f, 525)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12075,7 +12649,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 504)
+    call dtf_begin(f, 526)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
@@ -12089,7 +12663,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 505)
+    call dtf_begin(f, 527)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
     call dtf_end(f)
@@ -12102,7 +12676,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 506)
+    call dtf_begin(f, 528)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12116,7 +12690,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call dtf_begin(f, 507)
+    call dtf_begin(f, 529)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12130,7 +12704,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 508)
+    call dtf_begin(f, 530)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12145,7 +12719,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 509)
+    call dtf_begin(f, 531)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -12159,7 +12733,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 510)
+    call dtf_begin(f, 532)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -12171,7 +12745,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 511)
+    call dtf_begin(f, 533)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12183,7 +12757,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 512)
+    call dtf_begin(f, 534)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -12196,7 +12770,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 513)
+    call dtf_begin(f, 535)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12208,7 +12782,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 514)
+    call dtf_begin(f, 536)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
     call dtf_end(f)
@@ -12220,7 +12794,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 515)
+    call dtf_begin(f, 537)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12232,7 +12806,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 516)
+    call dtf_begin(f, 538)
     call finish(f, stat, errmsg)
     call take_text(f, 0, 0, out)
     call dtf_end(f)
@@ -12244,7 +12818,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 517)
+    call dtf_begin(f, 539)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12257,7 +12831,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 518)
+    call dtf_begin(f, 540)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -12270,7 +12844,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 519)
+    call dtf_begin(f, 541)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -12282,7 +12856,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 520)
+    call dtf_begin(f, 542)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12298,7 +12872,7 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call dtf_begin(f, 521)
+    call dtf_begin(f, 543)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
@@ -12313,7 +12887,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 522)
+    call dtf_begin(f, 544)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12326,7 +12900,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 523)
+    call dtf_begin(f, 545)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12337,7 +12911,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 524)
+    call dtf_begin(f, 546)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
@@ -12348,7 +12922,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 525)
+    call dtf_begin(f, 547)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12361,7 +12935,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 526)
+    call dtf_begin(f, 548)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12375,7 +12949,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 527)
+    call dtf_begin(f, 549)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -12390,7 +12964,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 528)
+    call dtf_begin(f, 550)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12404,7 +12978,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 529)
+    call dtf_begin(f, 551)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12418,7 +12992,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 530)
+    call dtf_begin(f, 552)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12434,7 +13008,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 531)
+    call dtf_begin(f, 553)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -12450,7 +13024,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 532)
+    call dtf_begin(f, 554)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12467,7 +13041,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 533)
+    call dtf_begin(f, 555)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
@@ -12485,7 +13059,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 534)
+    call dtf_begin(f, 556)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
@@ -12503,7 +13077,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 535)
+    call dtf_begin(f, 557)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -12520,7 +13094,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 536)
+    call dtf_begin(f, 558)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -12537,7 +13111,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 537)
+    call dtf_begin(f, 559)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -12553,7 +13127,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 538)
+    call dtf_begin(f, 560)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12568,7 +13142,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 539)
+    call dtf_begin(f, 561)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12584,7 +13158,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 540)
+    call dtf_begin(f, 562)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12600,7 +13174,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 541)
+    call dtf_begin(f, 563)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -12616,7 +13190,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 542)
+    call dtf_begin(f, 564)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12632,7 +13206,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 543)
+    call dtf_begin(f, 565)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -12649,7 +13223,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 544)
+    call dtf_begin(f, 566)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -12668,7 +13242,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 545)
+    call dtf_begin(f, 567)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -12689,7 +13263,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 546)
+    call dtf_begin(f, 568)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
@@ -12710,7 +13284,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 547)
+    call dtf_begin(f, 569)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -12730,7 +13304,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 548)
+    call dtf_begin(f, 570)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -12749,7 +13323,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 549)
+    call dtf_begin(f, 571)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
@@ -12767,7 +13341,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 550)
+    call dtf_begin(f, 572)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
@@ -12785,7 +13359,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 551)
+    call dtf_begin(f, 573)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
@@ -12802,7 +13376,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 552)
+    call dtf_begin(f, 574)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12818,7 +13392,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 553)
+    call dtf_begin(f, 575)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12834,7 +13408,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 554)
+    call dtf_begin(f, 576)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12850,7 +13424,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 555)
+    call dtf_begin(f, 577)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
@@ -12866,7 +13440,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 556)
+    call dtf_begin(f, 578)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -12881,7 +13455,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 557)
+    call dtf_begin(f, 579)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12894,7 +13468,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 558)
+    call dtf_begin(f, 580)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12907,7 +13481,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 559)
+    call dtf_begin(f, 581)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12920,7 +13494,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 560)
+    call dtf_begin(f, 582)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12933,7 +13507,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 561)
+    call dtf_begin(f, 583)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12946,7 +13520,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 562)
+    call dtf_begin(f, 584)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12959,7 +13533,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 563)
+    call dtf_begin(f, 585)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12972,7 +13546,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 564)
+    call dtf_begin(f, 586)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12985,7 +13559,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 565)
+    call dtf_begin(f, 587)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12998,7 +13572,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 566)
+    call dtf_begin(f, 588)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13011,7 +13585,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 567)
+    call dtf_begin(f, 589)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13024,7 +13598,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 568)
+    call dtf_begin(f, 590)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13037,7 +13611,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 569)
+    call dtf_begin(f, 591)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13050,7 +13624,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 570)
+    call dtf_begin(f, 592)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13064,7 +13638,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 571)
+    call dtf_begin(f, 593)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13079,7 +13653,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 572)
+    call dtf_begin(f, 594)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13093,7 +13667,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 573)
+    call dtf_begin(f, 595)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13106,7 +13680,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 574)
+    call dtf_begin(f, 596)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13119,7 +13693,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 575)
+    call dtf_begin(f, 597)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13132,7 +13706,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 576)
+    call dtf_begin(f, 598)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13145,7 +13719,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 577)
+    call dtf_begin(f, 599)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13158,7 +13732,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 578)
+    call dtf_begin(f, 600)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13173,7 +13747,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 579)
+    call dtf_begin(f, 601)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13190,7 +13764,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 580)
+    call dtf_begin(f, 602)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13206,7 +13780,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 581)
+    call dtf_begin(f, 603)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13221,7 +13795,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 582)
+    call dtf_begin(f, 604)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13237,7 +13811,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 583)
+    call dtf_begin(f, 605)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -13254,7 +13828,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 584)
+    call dtf_begin(f, 606)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -13271,7 +13845,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 585)
+    call dtf_begin(f, 607)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -13288,7 +13862,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 586)
+    call dtf_begin(f, 608)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -13304,7 +13878,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 587)
+    call dtf_begin(f, 609)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13319,7 +13893,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 588)
+    call dtf_begin(f, 610)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13334,7 +13908,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 589)
+    call dtf_begin(f, 611)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13349,7 +13923,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 590)
+    call dtf_begin(f, 612)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13364,7 +13938,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 591)
+    call dtf_begin(f, 613)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13379,7 +13953,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 592)
+    call dtf_begin(f, 614)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13394,7 +13968,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 593)
+    call dtf_begin(f, 615)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13409,7 +13983,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 594)
+    call dtf_begin(f, 616)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13424,7 +13998,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 595)
+    call dtf_begin(f, 617)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13439,7 +14013,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 596)
+    call dtf_begin(f, 618)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)

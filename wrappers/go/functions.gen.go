@@ -5700,64 +5700,414 @@ func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (bool, erro
 	return as[bool](r, 0), err
 }
 
+// SortOptions are the optional arguments.
+type SortOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// Whether to sort from the largest to the smallest.
+	Descending bool
+
+	// Whether equal elements keep their order; they do either way.
+	Stable bool
+}
+
+// Sort: Sorts along a dimension. Equal elements keep their order. The sorted elements, and where
+// they were (int64).
+func (x *Tensor) Sort(options ...SortOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(478, x, o.Dim, o.Descending, o.Stable)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// ArgsortOptions are the optional arguments.
+type ArgsortOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// Whether to sort from the largest to the smallest.
+	Descending bool
+
+	// Whether equal elements keep their order; they do either way.
+	Stable bool
+}
+
+// Argsort: The positions of the elements in sorted order (int64).
+func (x *Tensor) Argsort(options ...ArgsortOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(479, x, o.Dim, o.Descending, o.Stable)
+	return hold[Tensor](r, 0), err
+}
+
+// Msort: Sorts along the first dimension.
+func (x *Tensor) Msort() (*Tensor, error) {
+	r, err := run(480, x)
+	return hold[Tensor](r, 0), err
+}
+
+// TopkOptions are the optional arguments.
+type TopkOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// The largest ones, or else the smallest.
+	Largest *bool
+
+	// Whether they come in order; they do either way.
+	Sorted *bool
+}
+
+// Topk: The k largest or smallest elements along a dimension; of equal ones the first. The
+// elements, the best first, and where they are (int64).
+func (x *Tensor) Topk(k int, options ...TopkOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(481, x, k, o.Dim, o.Largest, o.Sorted)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// KthvalueOptions are the optional arguments.
+type KthvalueOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+}
+
+// Kthvalue: The k-th smallest element along a dimension. The elements, and where they are (int64):
+// of equal ones the one that a stable sort puts there.
+func (x *Tensor) Kthvalue(k int, options ...KthvalueOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(482, x, k, o.Dim, o.Keepdim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// Median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
+// the gradient.
+func (x *Tensor) Median() (*Tensor, error) {
+	r, err := run(483, x)
+	return hold[Tensor](r, 0), err
+}
+
+// MedianDimOptions are the optional arguments.
+type MedianDimOptions struct {
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+}
+
+// MedianDim: The median along a dimension, of two the lower; NaN if there is one. The medians, and
+// where they are (int64).
+func (x *Tensor) MedianDim(dim int, options ...MedianDimOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(484, x, dim, o.Keepdim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// Nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
+// the gradient.
+func (x *Tensor) Nanmedian() (*Tensor, error) {
+	r, err := run(485, x)
+	return hold[Tensor](r, 0), err
+}
+
+// NanmedianDimOptions are the optional arguments.
+type NanmedianDimOptions struct {
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+}
+
+// NanmedianDim: The median along a dimension of what is not NaN, of two the lower. The medians, and
+// where they are (int64).
+func (x *Tensor) NanmedianDim(dim int, options ...NanmedianDimOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(486, x, dim, o.Keepdim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// ModeOptions are the optional arguments.
+type ModeOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+}
+
+// Mode: The element that occurs most often along a dimension, of several the smallest. The
+// elements, and the positions of the last of them (int64).
+func (x *Tensor) Mode(options ...ModeOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(487, x, o.Dim, o.Keepdim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// QuantileOptions are the optional arguments.
+type QuantileOptions struct {
+	// The dimension; absent means the flattened input.
+	Dim *int
+
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+
+	// What lies between two elements: linear, lower, higher, midpoint or nearest.
+	Interpolation string
+}
+
+// Quantile: Quantiles along a dimension; NaN if there is one.
+func (x *Tensor) Quantile(q any, options ...QuantileOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(488, x, q, o.Dim, o.Keepdim, o.Interpolation)
+	return hold[Tensor](r, 0), err
+}
+
+// NanquantileOptions are the optional arguments.
+type NanquantileOptions struct {
+	// The dimension; absent means the flattened input.
+	Dim *int
+
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+
+	// What lies between two elements: linear, lower, higher, midpoint or nearest.
+	Interpolation string
+}
+
+// Nanquantile: Quantiles along a dimension of what is not NaN.
+func (x *Tensor) Nanquantile(q any, options ...NanquantileOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(489, x, q, o.Dim, o.Keepdim, o.Interpolation)
+	return hold[Tensor](r, 0), err
+}
+
+// Cummax: The largest element so far along a dimension; NaN from the first one on. The largest
+// elements so far, and the positions of the last of them (int64).
+func (x *Tensor) Cummax(dim int) (*Tensor, *Tensor, error) {
+	r, err := run(490, x, dim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// Cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
+// elements so far, and the positions of the last of them (int64).
+func (x *Tensor) Cummin(dim int) (*Tensor, *Tensor, error) {
+	r, err := run(491, x, dim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// UniqueOptions are the optional arguments.
+type UniqueOptions struct {
+	// Whether they come in order; they do either way.
+	Sorted *bool
+
+	// Whether to say where each element went.
+	ReturnInverse bool
+
+	// Whether to say how often each occurs.
+	ReturnCounts bool
+
+	// The dimension whose slices are compared; absent means elements.
+	Dim *int
+}
+
+// Unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of its
+// own. What occurs, where in it each element or slice is, and how often each occurs (int64); what
+// was not asked for is empty.
+func (x *Tensor) Unique(options ...UniqueOptions) (*Tensor, *Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(492, x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), hold[Tensor](r, 2), err
+}
+
+// UniqueConsecutiveOptions are the optional arguments.
+type UniqueConsecutiveOptions struct {
+	// Whether to say where each element went.
+	ReturnInverse bool
+
+	// Whether to say how often each occurs.
+	ReturnCounts bool
+
+	// The dimension whose slices are compared; absent means elements.
+	Dim *int
+}
+
+// UniqueConsecutive: The elements, or slices along a dimension, without those that equal the one
+// before. The first of each run, in which run each element or slice is, and how long each run is
+// (int64); what was not asked for is empty.
+func (x *Tensor) UniqueConsecutive(options ...UniqueConsecutiveOptions) (*Tensor, *Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(493, x, o.ReturnInverse, o.ReturnCounts, o.Dim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), hold[Tensor](r, 2), err
+}
+
+// SearchsortedOptions are the optional arguments.
+type SearchsortedOptions struct {
+	// Whether positions are int32 rather than int64.
+	OutInt32 bool
+
+	// Whether an element goes behind those that it equals.
+	Right bool
+
+	// left or right, which is another word for `right`.
+	Side string
+
+	// Positions that bring sorted_sequence into order, if it is not.
+	Sorter *Tensor
+}
+
+// Searchsorted: Where elements would go in sorted rows: in front of those that they equal.
+func Searchsorted(sortedSequence *Tensor, input any, options ...SearchsortedOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(494, sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter)
+	return hold[Tensor](r, 0), err
+}
+
+// BucketizeOptions are the optional arguments.
+type BucketizeOptions struct {
+	// Whether positions are int32 rather than int64.
+	OutInt32 bool
+
+	// Whether an element goes behind those that it equals.
+	Right bool
+}
+
+// Bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
+func Bucketize(input any, boundaries *Tensor, options ...BucketizeOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(495, input, boundaries, o.OutInt32, o.Right)
+	return hold[Tensor](r, 0), err
+}
+
+// IsinOptions are the optional arguments.
+type IsinOptions struct {
+	// A promise that neither has an element twice; nothing depends on it.
+	AssumeUnique bool
+
+	// Whether to say which are not there.
+	Invert bool
+}
+
+// Isin: Which elements are among the others.
+func Isin(elements any, testElements any, options ...IsinOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(496, elements, testElements, o.AssumeUnique, o.Invert)
+	return hold[Tensor](r, 0), err
+}
+
+// BincountOptions are the optional arguments.
+type BincountOptions struct {
+	// What each element counts; absent means 1.
+	Weights *Tensor
+
+	// The least length of the result.
+	Minlength int
+}
+
+// Bincount: How often each integer occurs; with weights, their sums.
+func (x *Tensor) Bincount(options ...BincountOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(497, x, o.Weights, o.Minlength)
+	return hold[Tensor](r, 0), err
+}
+
+// HistcOptions are the optional arguments.
+type HistcOptions struct {
+	// How many bins.
+	Bins *int
+
+	// Where the first begins.
+	Min any
+
+	// Where the last ends; the same as min: both are the input's own.
+	Max any
+}
+
+// Histc: How many elements lie in bins of equal width. What lies outside is not counted.
+func (x *Tensor) Histc(options ...HistcOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(498, x, o.Bins, o.Min, o.Max)
+	return hold[Tensor](r, 0), err
+}
+
+// HistogramOptions are the optional arguments.
+type HistogramOptions struct {
+	// How many bins of equal width, or their edges in rising order.
+	Bins any
+
+	// Where the first begins and the last ends; absent means the input's own bounds, for edges always.
+	Range []float64
+
+	// What each element counts; absent means 1.
+	Weight *Tensor
+
+	// Whether the result integrates to 1, instead of counts.
+	Density bool
+}
+
+// Histogram: How many elements lie in bins. What lies outside is not counted. What lies in each
+// bin, and the bins' edges.
+func (x *Tensor) Histogram(options ...HistogramOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(499, x, o.Bins, o.Range, o.Weight, o.Density)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (*Tensor, error) {
-	r, err := run(478, input)
+	r, err := run(500, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (int, error) {
-	r, err := run(479, x)
+	r, err := run(501, x)
 	return as[int](r, 0), err
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (int, error) {
-	r, err := run(480, x, dim)
+	r, err := run(502, x, dim)
 	return as[int](r, 0), err
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() ([]int, error) {
-	r, err := run(481, x)
+	r, err := run(503, x)
 	return as[[]int](r, 0), err
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() ([]int, error) {
-	r, err := run(482, x)
+	r, err := run(504, x)
 	return as[[]int](r, 0), err
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (int, error) {
-	r, err := run(483, x)
+	r, err := run(505, x)
 	return as[int](r, 0), err
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (int, error) {
-	r, err := run(484, x)
+	r, err := run(506, x)
 	return as[int](r, 0), err
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (int, error) {
-	r, err := run(485, x)
+	r, err := run(507, x)
 	return as[int](r, 0), err
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (Dtype, error) {
-	r, err := run(486, x)
+	r, err := run(508, x)
 	return Dtype(as[int](r, 0)), err
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (Device, error) {
-	r, err := run(487, x)
+	r, err := run(509, x)
 	return as[Device](r, 0), err
 }
 
@@ -5770,57 +6120,57 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (bool, error) {
 	o := last(options)
-	r, err := run(488, x, o.MemoryFormat)
+	r, err := run(510, x, o.MemoryFormat)
 	return as[bool](r, 0), err
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
 func (x *Tensor) DataPtr() (uintptr, error) {
-	r, err := run(489, x)
+	r, err := run(511, x)
 	return as[uintptr](r, 0), err
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (bool, error) {
-	r, err := run(490, x, other)
+	r, err := run(512, x, other)
 	return as[bool](r, 0), err
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (bool, error) {
-	r, err := run(491, x, other)
+	r, err := run(513, x, other)
 	return as[bool](r, 0), err
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (*Tensor, error) {
-	r, err := run(492, x)
+	r, err := run(514, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (int, error) {
-	r, err := run(493, x)
+	r, err := run(515, x)
 	return as[int](r, 0), err
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (any, error) {
-	r, err := run(494, x)
+	r, err := run(516, x)
 	return as[any](r, 0), err
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (string, error) {
-	r, err := run(495, x)
+	r, err := run(517, x)
 	return as[string](r, 0), err
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (bool, error) {
-	r, err := run(496, x)
+	r, err := run(518, x)
 	return as[bool](r, 0), err
 }
 
@@ -5833,19 +6183,19 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(497, x, o.RequiresGrad)
+	_, err := run(519, x, o.RequiresGrad)
 	return x, err
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (bool, error) {
-	r, err := run(498, x)
+	r, err := run(520, x)
 	return as[bool](r, 0), err
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (*Tensor, error) {
-	r, err := run(499, x)
+	r, err := run(521, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5858,131 +6208,131 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	_, err := run(500, x, o.Grad)
+	_, err := run(522, x, o.Grad)
 	return err
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	_, err := run(501, x)
+	_, err := run(523, x)
 	return err
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (string, error) {
-	r, err := run(502, x)
+	r, err := run(524, x)
 	return as[string](r, 0), err
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (*Tensor, error) {
-	r, err := run(503, x)
+	r, err := run(525, x)
 	return hold[Tensor](r, 0), err
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	_, err := run(504, x, data)
+	_, err := run(526, x, data)
 	return err
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (string, error) {
-	r, err := run(505)
+	r, err := run(527)
 	return as[string](r, 0), err
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (int, error) {
-	r, err := run(506, x)
+	r, err := run(528, x)
 	return as[int](r, 0), err
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (*TensorList, error) {
-	r, err := run(507, tensors)
+	r, err := run(529, tensors)
 	return hold[TensorList](r, 0), err
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (int, error) {
-	r, err := run(508, x)
+	r, err := run(530, x)
 	return as[int](r, 0), err
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (*Tensor, error) {
-	r, err := run(509, x, index)
+	r, err := run(531, x, index)
 	return hold[Tensor](r, 0), err
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (bool, error) {
-	r, err := run(510)
+	r, err := run(532)
 	return as[bool](r, 0), err
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	_, err := run(511, mode)
+	_, err := run(533, mode)
 	return err
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (bool, error) {
-	r, err := run(512)
+	r, err := run(534)
 	return as[bool](r, 0), err
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	_, err := run(513, mode)
+	_, err := run(535, mode)
 	return err
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (Dtype, error) {
-	r, err := run(514)
+	r, err := run(536)
 	return Dtype(as[int](r, 0)), err
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	_, err := run(515, d)
+	_, err := run(537, d)
 	return err
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (Device, error) {
-	r, err := run(516)
+	r, err := run(538)
 	return as[Device](r, 0), err
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	_, err := run(517, device)
+	_, err := run(539, device)
 	return err
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (bool, error) {
-	r, err := run(518, device)
+	r, err := run(540, device)
 	return as[bool](r, 0), err
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (int, error) {
-	r, err := run(519)
+	r, err := run(541)
 	return as[int](r, 0), err
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	_, err := run(520, n)
+	_, err := run(542, n)
 	return err
 }
 
@@ -5996,26 +6346,26 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (int, int, int, error) {
 	o := last(options)
-	r, err := run(521, o.Device)
+	r, err := run(543, o.Device)
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), err
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	_, err := run(522, log)
+	_, err := run(544, log)
 	return err
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	_, err := run(523, hook)
+	_, err := run(545, hook)
 	return err
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	_, err := run(524)
+	_, err := run(546)
 	return err
 }
 
@@ -6028,7 +6378,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	_, err := run(525, o.Device)
+	_, err := run(547, o.Device)
 	return err
 }
 
@@ -6042,44 +6392,44 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	_, err := run(526, o.Device)
+	_, err := run(548, o.Device)
 	return err
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (*Tensor, error) {
-	r, err := run(527, x, size)
+	r, err := run(549, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (*Tensor, error) {
-	r, err := run(528, x)
+	r, err := run(550, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	_, err := run(529, x)
+	_, err := run(551, x)
 	return x, err
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (*Tensor, error) {
-	r, err := run(530, x, other)
+	r, err := run(552, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (*Tensor, error) {
-	r, err := run(531, x, shape)
+	r, err := run(553, x, shape)
 	return hold[Tensor](r, 0), err
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (*Tensor, error) {
-	r, err := run(532, x, other)
+	r, err := run(554, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6095,37 +6445,37 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(533, x, o.StartDim, o.EndDim)
+	r, err := run(555, x, o.StartDim, o.EndDim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (*Tensor, error) {
-	r, err := run(534, x, dim, sizes)
+	r, err := run(556, x, dim, sizes)
 	return hold[Tensor](r, 0), err
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (*Tensor, error) {
-	r, err := run(535, x, dim0, dim1)
+	r, err := run(557, x, dim0, dim1)
 	return hold[Tensor](r, 0), err
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (*Tensor, error) {
-	r, err := run(536, x, dims)
+	r, err := run(558, x, dims)
 	return hold[Tensor](r, 0), err
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (*Tensor, error) {
-	r, err := run(537, x, source, destination)
+	r, err := run(559, x, source, destination)
 	return hold[Tensor](r, 0), err
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (*Tensor, error) {
-	r, err := run(538, x)
+	r, err := run(560, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6138,43 +6488,43 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(539, x, o.Dim)
+	r, err := run(561, x, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (*Tensor, error) {
-	r, err := run(540, x, dim)
+	r, err := run(562, x, dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (*Tensor, error) {
-	r, err := run(541, x, size)
+	r, err := run(563, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (*Tensor, error) {
-	r, err := run(542, x, other)
+	r, err := run(564, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (*Tensor, error) {
-	r, err := run(543, x, size)
+	r, err := run(565, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (*Tensor, error) {
-	r, err := run(544, x, dim, index)
+	r, err := run(566, x, dim, index)
 	return hold[Tensor](r, 0), err
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (*Tensor, error) {
-	r, err := run(545, x, dim, start, length)
+	r, err := run(567, x, dim, start, length)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6196,7 +6546,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(546, x, o.Dim, o.Start, o.End, o.Step)
+	r, err := run(568, x, o.Dim, o.Start, o.End, o.Step)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6209,7 +6559,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(547, x, size, stride, o.StorageOffset)
+	r, err := run(569, x, size, stride, o.StorageOffset)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6228,7 +6578,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(548, x, o.Offset, o.Dim1, o.Dim2)
+	r, err := run(570, x, o.Offset, o.Dim1, o.Dim2)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6241,7 +6591,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(549, x, chunks, o.Dim)
+	r, err := run(571, x, chunks, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6254,7 +6604,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(550, x, splitSize, o.Dim)
+	r, err := run(572, x, splitSize, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6267,7 +6617,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(551, x, splitSizes, o.Dim)
+	r, err := run(573, x, splitSizes, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6280,7 +6630,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(552, x, o.Dim)
+	r, err := run(574, x, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6293,7 +6643,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(553, tensors, o.Dim)
+	r, err := run(575, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6306,151 +6656,151 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(554, tensors, o.Dim)
+	r, err := run(576, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (*Tensor, error) {
-	r, err := run(555, x, repeats)
+	r, err := run(577, x, repeats)
 	return hold[Tensor](r, 0), err
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (*Tensor, error) {
-	r, err := run(556, x, dims)
+	r, err := run(578, x, dims)
 	return hold[Tensor](r, 0), err
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (*Tensor, error) {
-	r, err := run(557, x)
+	r, err := run(579, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	_, err := run(558, x)
+	_, err := run(580, x)
 	return x, err
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (*Tensor, error) {
-	r, err := run(559, x)
+	r, err := run(581, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	_, err := run(560, x)
+	_, err := run(582, x)
 	return x, err
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (*Tensor, error) {
-	r, err := run(561, x)
+	r, err := run(583, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	_, err := run(562, x)
+	_, err := run(584, x)
 	return x, err
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (*Tensor, error) {
-	r, err := run(563, x)
+	r, err := run(585, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	_, err := run(564, x)
+	_, err := run(586, x)
 	return x, err
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (*Tensor, error) {
-	r, err := run(565, x)
+	r, err := run(587, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	_, err := run(566, x)
+	_, err := run(588, x)
 	return x, err
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (*Tensor, error) {
-	r, err := run(567, x)
+	r, err := run(589, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	_, err := run(568, x)
+	_, err := run(590, x)
 	return x, err
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (*Tensor, error) {
-	r, err := run(569, x)
+	r, err := run(591, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	_, err := run(570, x)
+	_, err := run(592, x)
 	return x, err
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (*Tensor, error) {
-	r, err := run(571, x, other)
+	r, err := run(593, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	_, err := run(572, x, other)
+	_, err := run(594, x, other)
 	return x, err
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (*Tensor, error) {
-	r, err := run(573, x)
+	r, err := run(595, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	_, err := run(574, x)
+	_, err := run(596, x)
 	return x, err
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (*Tensor, error) {
-	r, err := run(575, x)
+	r, err := run(597, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	_, err := run(576, x)
+	_, err := run(598, x)
 	return x, err
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (*Tensor, error) {
-	r, err := run(577, x)
+	r, err := run(599, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	_, err := run(578, x)
+	_, err := run(600, x)
 	return x, err
 }
 
@@ -6463,7 +6813,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(579, x, other, o.Alpha)
+	r, err := run(601, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6476,19 +6826,19 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(580, x, other, o.Alpha)
+	_, err := run(602, x, other, o.Alpha)
 	return x, err
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (*Tensor, error) {
-	r, err := run(581, x, other)
+	r, err := run(603, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	_, err := run(582, x, other)
+	_, err := run(604, x, other)
 	return x, err
 }
 
@@ -6501,7 +6851,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(583, x, other, o.RoundingMode)
+	r, err := run(605, x, other, o.RoundingMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6514,7 +6864,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(584, x, other, o.RoundingMode)
+	_, err := run(606, x, other, o.RoundingMode)
 	return x, err
 }
 
@@ -6530,7 +6880,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(585, x, o.Min, o.Max)
+	r, err := run(607, x, o.Min, o.Max)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6546,66 +6896,66 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(586, x, o.Min, o.Max)
+	_, err := run(608, x, o.Min, o.Max)
 	return x, err
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (*Tensor, error) {
-	r, err := run(587, x, other)
+	r, err := run(609, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	_, err := run(588, x, other)
+	_, err := run(610, x, other)
 	return x, err
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (*Tensor, error) {
-	r, err := run(589, x, other)
+	r, err := run(611, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	_, err := run(590, x, other)
+	_, err := run(612, x, other)
 	return x, err
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (*Tensor, error) {
-	r, err := run(591, x, other)
+	r, err := run(613, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	_, err := run(592, x, other)
+	_, err := run(614, x, other)
 	return x, err
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (*Tensor, error) {
-	r, err := run(593, x, other)
+	r, err := run(615, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	_, err := run(594, x, other)
+	_, err := run(616, x, other)
 	return x, err
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (*Tensor, error) {
-	r, err := run(595, x, other)
+	r, err := run(617, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	_, err := run(596, x, other)
+	_, err := run(618, x, other)
 	return x, err
 }

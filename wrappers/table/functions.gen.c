@@ -6835,6 +6835,377 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_function function_allclose = {"allclose", call_allclose, items_319, items_156, cells_320, 5, 1, 5, 0, 0, NULL};
 
+static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_sort(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (int32_t)a[2].i, (int32_t)a[3].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_item items_321[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
+  {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+  {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_322[] = {
+  {0}, {-1}, {0}, {0},
+};
+static const dtt_function function_sort = {"sort", call_sort, items_321, items_233, cells_322, 4, 2, 4, 0, 0, NULL};
+
+static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_argsort(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (int32_t)a[2].i, (int32_t)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_argsort = {"argsort", call_argsort, items_321, items_101, cells_322, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_msort((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_msort = {"msort", call_msort, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_topk(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (int64_t)a[2].i, (int32_t)a[3].i, (int32_t)a[4].i,
+    &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_item items_323[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
+  {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+  {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_324[] = {
+  {0}, {0}, {-1}, {1}, {1},
+};
+static const dtt_function function_topk = {"topk", call_topk, items_323, items_233, cells_324, 5, 2, 5, 0, 0, NULL};
+
+static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_kthvalue(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (int64_t)a[2].i, (int32_t)a[3].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_item items_325[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
+  {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_326[] = {
+  {0}, {0}, {-1}, {0},
+};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_325, items_233, cells_326, 4, 2, 4, 0, 0, NULL};
+
+static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_median((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_median = {"median", call_median, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_nanmedian((dt_tensor *)a[0].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_119, items_101, cells_31, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_mode((dt_tensor *)a[0].p, (int64_t)a[1].i, (int32_t)a[2].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_item items_327[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
+  {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_328[] = {
+  {0}, {-1}, {0},
+};
+static const dtt_function function_mode = {"mode", call_mode, items_327, items_233, cells_328, 3, 2, 3, 0, 0, NULL};
+
+static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const int64_t v_dim = (int64_t)a[6].i;
+  dt_status status;
+  status = dt_quantile(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_scalar_kind)a[2].i, (int64_t)a[3].i,
+    (double)a[4].f, a[5].i ? &v_dim : NULL, (int32_t)a[7].i, (const char *)a[8].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_329[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
+  {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
+  {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
+  {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_330[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
+};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_329, items_101, cells_330, 5, 1, 9, 0, 0, NULL};
+
+static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const int64_t v_dim = (int64_t)a[6].i;
+  dt_status status;
+  status = dt_nanquantile(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_scalar_kind)a[2].i, (int64_t)a[3].i,
+    (double)a[4].f, a[5].i ? &v_dim : NULL, (int32_t)a[7].i, (const char *)a[8].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_329, items_101, cells_330, 5, 1, 9, 0, 0, NULL};
+
+static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_cummax((dt_tensor *)a[0].p, (int64_t)a[1].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_item items_331[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_331, items_233, cells_97, 2, 2, 2, 0, 0, NULL};
+
+static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_cummin((dt_tensor *)a[0].p, (int64_t)a[1].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_function function_cummin = {"cummin", call_cummin, items_331, items_233, cells_97, 2, 2, 2, 0, 0, NULL};
+
+static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_output = NULL;
+  dt_tensor *r_inverse_indices = NULL;
+  dt_tensor *r_counts = NULL;
+  const int64_t v_dim = (int64_t)a[5].i;
+  dt_status status;
+  status = dt_unique(
+    (dt_tensor *)a[0].p, (int32_t)a[1].i, (int32_t)a[2].i, (int32_t)a[3].i, a[4].i ? &v_dim : NULL,
+    &r_output, &r_inverse_indices, &r_counts);
+  r[0].p = r_output;
+  r[1].p = r_inverse_indices;
+  r[2].p = r_counts;
+  return status;
+}
+
+static const dtt_item items_332[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
+  {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+  {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+  {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
+};
+static const dtt_item items_333[] = {
+  {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
+  {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
+  {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_334[] = {
+  {0}, {1}, {0}, {0}, {0}, {0},
+};
+static const dtt_function function_unique = {"unique", call_unique, items_332, items_333, cells_334, 5, 3, 6, 0, 0, NULL};
+
+static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_output = NULL;
+  dt_tensor *r_inverse_indices = NULL;
+  dt_tensor *r_counts = NULL;
+  const int64_t v_dim = (int64_t)a[4].i;
+  dt_status status;
+  status = dt_unique_consecutive(
+    (dt_tensor *)a[0].p, (int32_t)a[1].i, (int32_t)a[2].i, a[3].i ? &v_dim : NULL, &r_output,
+    &r_inverse_indices, &r_counts);
+  r[0].p = r_output;
+  r[1].p = r_inverse_indices;
+  r[2].p = r_counts;
+  return status;
+}
+
+static const dtt_item items_335[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
+  {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+  {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_335, items_333, cells_125, 4, 3, 5, 0, 0, NULL};
+
+static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_searchsorted(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_scalar_kind)a[2].i, (int64_t)a[3].i,
+    (double)a[4].f, (int32_t)a[5].i, (int32_t)a[6].i, (const char *)a[7].p, (dt_tensor *)a[8].p,
+    &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_336[] = {
+  {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
+  {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
+  {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+  {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
+  {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_336, items_101, cells_15, 6, 1, 9, 0, 0, NULL};
+
+static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_bucketize(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (int32_t)a[5].i, (int32_t)a[6].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_337[] = {
+  {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
+  {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
+  {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
+  {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_337, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
+
+static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_isin(
+    (dt_tensor *)a[0].p, (dt_scalar_kind)a[1].i, (int64_t)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, (int32_t)a[8].i,
+    (int32_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_338[] = {
+  {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
+  {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
+  {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
+  {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_isin = {"isin", call_isin, items_338, items_101, cells_94, 4, 1, 10, 0, 0, NULL};
+
+static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_bincount((dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_339[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
+  {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_339, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_histc(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (dt_scalar_kind)a[2].i, (int64_t)a[3].i, (double)a[4].f,
+    (dt_scalar_kind)a[5].i, (int64_t)a[6].i, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_340[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
+  {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
+  {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_341[] = {
+  {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
+};
+static const dtt_function function_histc = {"histc", call_histc, items_340, items_101, cells_341, 4, 1, 8, 0, 0, NULL};
+
+static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_hist = NULL;
+  dt_tensor *r_bin_edges = NULL;
+  dt_status status;
+  status = dt_histogram(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_scalar_kind)a[2].i, (int64_t)a[3].i,
+    (double)a[4].f, (const double *)a[5].p, (int64_t)a[6].i, (dt_tensor *)a[7].p, (int32_t)a[8].i,
+    &r_hist, &r_bin_edges);
+  r[0].p = r_hist;
+  r[1].p = r_bin_edges;
+  return status;
+}
+
+static const dtt_item items_342[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
+  {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
+  {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
+  {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
+};
+static const dtt_item items_343[] = {
+  {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
+  {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_344[] = {
+  {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
+};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_342, items_343, cells_344, 5, 2, 9, 0, 0, NULL};
+
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
   dt_status status;
@@ -6863,11 +7234,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_321[] = {
-  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
-};
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_321, items_133, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_331, items_133, cells_97, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -6923,10 +7290,10 @@ static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_322[] = {
+static const dtt_item items_345[] = {
   {"out", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_119, items_322, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_119, items_345, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -6958,10 +7325,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_323[] = {
+static const dtt_item items_346[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_119, items_323, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_119, items_346, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -6991,10 +7358,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_324[] = {
+static const dtt_item items_347[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_119, items_324, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_119, items_347, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -7018,10 +7385,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_325[] = {
+static const dtt_item items_348[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_119, items_325, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_119, items_348, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -7050,11 +7417,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_326[] = {
+static const dtt_item items_349[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_326, NULL, cells_205, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_349, NULL, cells_205, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -7074,7 +7441,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_119, items_324, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_119, items_347, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7083,11 +7450,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_327[] = {
+static const dtt_item items_350[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_327, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_350, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7125,11 +7492,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_328[] = {
+static const dtt_item items_351[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_328, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_351, NULL, cells_97, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7150,10 +7517,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_329[] = {
+static const dtt_item items_352[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_329, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_352, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7163,13 +7530,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_330[] = {
+static const dtt_item items_353[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_331[] = {
+static const dtt_item items_354[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_330, items_331, cells_97, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_353, items_354, cells_97, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -7179,10 +7546,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_332[] = {
+static const dtt_item items_355[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_332, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_355, items_133, cells_31, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7192,11 +7559,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_333[] = {
+static const dtt_item items_356[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_333, items_324, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_356, items_347, cells_97, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7247,7 +7614,7 @@ static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_322, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_345, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7256,10 +7623,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_334[] = {
+static const dtt_item items_357[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_334, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_357, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7311,10 +7678,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_335[] = {
+static const dtt_item items_358[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_335, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_358, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -7329,12 +7696,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_336[] = {
+static const dtt_item items_359[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_153, items_336, cells_97, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_153, items_359, cells_97, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7343,10 +7710,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_337[] = {
+static const dtt_item items_360[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_337, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_360, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7355,10 +7722,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_338[] = {
+static const dtt_item items_361[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_338, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_361, NULL, cells_31, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -7396,11 +7763,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_339[] = {
+static const dtt_item items_362[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_339, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_362, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7439,11 +7806,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_340[] = {
+static const dtt_item items_363[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_340, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_363, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7463,15 +7830,15 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_341[] = {
+static const dtt_item items_364[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_342[] = {
+static const dtt_cell cells_365[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_341, items_101, cells_342, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_364, items_101, cells_365, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7482,12 +7849,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_343[] = {
+static const dtt_item items_366[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_343, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_366, items_101, cells_143, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7497,12 +7864,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_344[] = {
+static const dtt_item items_367[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_344, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_367, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7512,11 +7879,11 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_345[] = {
+static const dtt_item items_368[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_permute = {"permute", call_permute, items_345, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_368, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7528,12 +7895,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_346[] = {
+static const dtt_item items_369[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_346, items_101, cells_125, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_369, items_101, cells_125, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7553,11 +7920,11 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_347[] = {
+static const dtt_item items_370[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_347, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_370, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7567,7 +7934,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_321, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_331, items_101, cells_97, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7577,7 +7944,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_339, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_362, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7597,7 +7964,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_339, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_362, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7607,12 +7974,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_348[] = {
+static const dtt_item items_371[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_348, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_371, items_101, cells_45, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7623,13 +7990,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_349[] = {
+static const dtt_item items_372[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_349, items_101, cells_143, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_372, items_101, cells_143, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7643,17 +8010,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_350[] = {
+static const dtt_item items_373[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_351[] = {
+static const dtt_cell cells_374[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_350, items_101, cells_351, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_373, items_101, cells_374, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7666,13 +8033,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_352[] = {
+static const dtt_item items_375[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_352, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_375, items_101, cells_90, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7683,16 +8050,16 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_353[] = {
+static const dtt_item items_376[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_354[] = {
+static const dtt_cell cells_377[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_353, items_101, cells_354, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_376, items_101, cells_377, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7702,12 +8069,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_355[] = {
+static const dtt_item items_378[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_355, items_93, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_378, items_93, cells_45, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7717,12 +8084,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_356[] = {
+static const dtt_item items_379[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_356, items_93, cells_45, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_379, items_93, cells_45, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7733,12 +8100,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_357[] = {
+static const dtt_item items_380[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_357, items_93, cells_143, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_380, items_93, cells_143, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -7758,11 +8125,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_358[] = {
+static const dtt_item items_381[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_358, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_381, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7772,7 +8139,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_358, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_381, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7782,11 +8149,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_359[] = {
+static const dtt_item items_382[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_359, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_382, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7796,11 +8163,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_360[] = {
+static const dtt_item items_383[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_360, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_383, items_101, cells_45, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8227,11 +8594,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_361[] = {
+static const dtt_item items_384[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_361, items_101, cells_97, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_384, items_101, cells_97, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8240,7 +8607,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_361, NULL, cells_97, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_384, NULL, cells_97, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8252,12 +8619,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_362[] = {
+static const dtt_item items_385[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_362, items_233, cells_45, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_385, items_233, cells_45, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8269,7 +8636,33 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_362, items_233, cells_45, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_385, items_233, cells_45, 3, 2, 3, 0, 1, &function_min};
+
+static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_median_dim(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (int32_t)a[2].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_function function_median_dim = {"median", call_median_dim, items_385, items_233, cells_45, 3, 2, 3, 0, 1, &function_median};
+
+static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_nanmedian_dim(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (int32_t)a[2].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_385, items_233, cells_45, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -8616,6 +9009,23 @@ static const dtt_entry methods_tensor[] = {
   {"equal", &function_equal},
   {"isclose", &function_isclose},
   {"allclose", &function_allclose},
+  {"sort", &function_sort},
+  {"argsort", &function_argsort},
+  {"msort", &function_msort},
+  {"topk", &function_topk},
+  {"kthvalue", &function_kthvalue},
+  {"median", &function_median_dim},
+  {"nanmedian", &function_nanmedian_dim},
+  {"mode", &function_mode},
+  {"quantile", &function_quantile},
+  {"nanquantile", &function_nanquantile},
+  {"cummax", &function_cummax},
+  {"cummin", &function_cummin},
+  {"unique", &function_unique},
+  {"unique_consecutive", &function_unique_consecutive},
+  {"bincount", &function_bincount},
+  {"histc", &function_histc},
+  {"histogram", &function_histogram},
   {"dim", &function_tensor_dim},
   {"size", &function_tensor_size},
   {"stride", &function_tensor_stride},
@@ -9082,6 +9492,26 @@ static const dtt_entry functions_torch[] = {
   {"equal", &function_equal},
   {"isclose", &function_isclose},
   {"allclose", &function_allclose},
+  {"sort", &function_sort},
+  {"argsort", &function_argsort},
+  {"msort", &function_msort},
+  {"topk", &function_topk},
+  {"kthvalue", &function_kthvalue},
+  {"median", &function_median_dim},
+  {"nanmedian", &function_nanmedian_dim},
+  {"mode", &function_mode},
+  {"quantile", &function_quantile},
+  {"nanquantile", &function_nanquantile},
+  {"cummax", &function_cummax},
+  {"cummin", &function_cummin},
+  {"unique", &function_unique},
+  {"unique_consecutive", &function_unique_consecutive},
+  {"searchsorted", &function_searchsorted},
+  {"bucketize", &function_bucketize},
+  {"isin", &function_isin},
+  {"bincount", &function_bincount},
+  {"histc", &function_histc},
+  {"histogram", &function_histogram},
   {"tensor_alias", &function_tensor_alias},
   {"build_info", &function_build_info},
   {"tensor_list_new", &function_tensor_list_new},
@@ -9691,6 +10121,28 @@ const dtt_function* const dtt_functions[] = {
   &function_equal,
   &function_isclose,
   &function_allclose,
+  &function_sort,
+  &function_argsort,
+  &function_msort,
+  &function_topk,
+  &function_kthvalue,
+  &function_median,
+  &function_median_dim,
+  &function_nanmedian,
+  &function_nanmedian_dim,
+  &function_mode,
+  &function_quantile,
+  &function_nanquantile,
+  &function_cummax,
+  &function_cummin,
+  &function_unique,
+  &function_unique_consecutive,
+  &function_searchsorted,
+  &function_bucketize,
+  &function_isin,
+  &function_bincount,
+  &function_histc,
+  &function_histogram,
   &function_tensor_alias,
   &function_tensor_dim,
   &function_tensor_size,
