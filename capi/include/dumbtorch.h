@@ -4901,6 +4901,232 @@ DT_MUST_CHECK DT_API dt_status dt_allclose(
     dt_tensor *input, dt_tensor *other, double rtol, double atol, int32_t equal_nan,
     int32_t *out) DT_NOEXCEPT;
 
+/* ---- sorting */
+
+/** Sorts along a dimension. Equal elements keep their order.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: -1.
+ * @param descending Whether to sort from the largest to the smallest. PyTorch's default: false.
+ * @param stable Whether equal elements keep their order; they do either way. PyTorch's default:
+ *   false.
+ * @return The sorted elements, and where they were (int64).
+ * @throws IndexError: the dimension is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_sort(
+    dt_tensor *input, int64_t dim, int32_t descending, int32_t stable, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** The positions of the elements in sorted order (int64).
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: -1.
+ * @param descending Whether to sort from the largest to the smallest. PyTorch's default: false.
+ * @param stable Whether equal elements keep their order; they do either way. PyTorch's default:
+ *   false.
+ * @throws IndexError: the dimension is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_argsort(
+    dt_tensor *input, int64_t dim, int32_t descending, int32_t stable, dt_tensor **out) DT_NOEXCEPT;
+
+/** Sorts along the first dimension.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_msort(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The k largest or smallest elements along a dimension; of equal ones the first.
+ * @param input The input tensor.
+ * @param k How many.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: -1.
+ * @param largest The largest ones, or else the smallest. PyTorch's default: true.
+ * @param sorted Whether they come in order; they do either way. PyTorch's default: true.
+ * @return The elements, the best first, and where they are (int64).
+ * @throws RuntimeError: there are fewer than k elements. */
+DT_MUST_CHECK DT_API dt_status dt_topk(
+    dt_tensor *input, int64_t k, int64_t dim, int32_t largest, int32_t sorted, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** The k-th smallest element along a dimension.
+ * @param input The input tensor.
+ * @param k Which one: 1 is the smallest.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: -1.
+ * @param keepdim Whether the dimension stays, with size 1. PyTorch's default: false.
+ * @return The elements, and where they are (int64): of equal ones the one that a stable sort puts
+ *   there.
+ * @throws RuntimeError: there are fewer than k elements. */
+DT_MUST_CHECK DT_API dt_status dt_kthvalue(
+    dt_tensor *input, int64_t k, int64_t dim, int32_t keepdim, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** The median of all elements, of two the lower; NaN if there is one. Equal elements share the
+ * gradient.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_median(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The median along a dimension, of two the lower; NaN if there is one.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @param keepdim Whether the dimension stays, with size 1. PyTorch's default: false.
+ * @return The medians, and where they are (int64).
+ * @throws IndexError: the dimension is out of range or empty. */
+DT_MUST_CHECK DT_API dt_status dt_median_dim(
+    dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** The median of all elements that are not NaN, of two the lower. Equal elements share the gradient.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_nanmedian(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The median along a dimension of what is not NaN, of two the lower.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @param keepdim Whether the dimension stays, with size 1. PyTorch's default: false.
+ * @return The medians, and where they are (int64).
+ * @throws IndexError: the dimension is out of range or empty. */
+DT_MUST_CHECK DT_API dt_status dt_nanmedian_dim(
+    dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** The element that occurs most often along a dimension, of several the smallest.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: -1.
+ * @param keepdim Whether the dimension stays, with size 1. PyTorch's default: false.
+ * @return The elements, and the positions of the last of them (int64).
+ * @throws IndexError: the dimension is out of range or empty. */
+DT_MUST_CHECK DT_API dt_status dt_mode(
+    dt_tensor *input, int64_t dim, int32_t keepdim, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** Quantiles along a dimension; NaN if there is one.
+ * @param input The input tensor.
+ * @param q A number in [0, 1], or a tensor of them of the input's dtype: the result's first
+ *   dimension is then theirs.
+ * @param dim The dimension; absent means the flattened input. PyTorch's default: absent.
+ * @param keepdim Whether the dimension stays, with size 1. PyTorch's default: false.
+ * @param interpolation What lies between two elements: linear, lower, higher, midpoint or nearest.
+ *   PyTorch's default: linear.
+ * @throws RuntimeError: q is out of range, or a dtype does not fit. */
+DT_MUST_CHECK DT_API dt_status dt_quantile(
+    dt_tensor *input, dt_tensor *q, dt_scalar_kind q_kind, int64_t q_i, double q_f,
+    const int64_t *dim, int32_t keepdim, const char *interpolation, dt_tensor **out) DT_NOEXCEPT;
+
+/** Quantiles along a dimension of what is not NaN.
+ * @param input The input tensor.
+ * @param q A number in [0, 1], or a tensor of them of the input's dtype: the result's first
+ *   dimension is then theirs.
+ * @param dim The dimension; absent means the flattened input. PyTorch's default: absent.
+ * @param keepdim Whether the dimension stays, with size 1. PyTorch's default: false.
+ * @param interpolation What lies between two elements: linear, lower, higher, midpoint or nearest.
+ *   PyTorch's default: linear.
+ * @throws RuntimeError: q is out of range, or a dtype does not fit. */
+DT_MUST_CHECK DT_API dt_status dt_nanquantile(
+    dt_tensor *input, dt_tensor *q, dt_scalar_kind q_kind, int64_t q_i, double q_f,
+    const int64_t *dim, int32_t keepdim, const char *interpolation, dt_tensor **out) DT_NOEXCEPT;
+
+/** The largest element so far along a dimension; NaN from the first one on.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @return The largest elements so far, and the positions of the last of them (int64). */
+DT_MUST_CHECK DT_API dt_status dt_cummax(
+    dt_tensor *input, int64_t dim, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
+
+/** The smallest element so far along a dimension; NaN from the first one on.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @return The smallest elements so far, and the positions of the last of them (int64). */
+DT_MUST_CHECK DT_API dt_status dt_cummin(
+    dt_tensor *input, int64_t dim, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
+
+/** The elements, or slices along a dimension, that occur, each once. Every NaN is one of its own.
+ * @param input The input tensor.
+ * @param sorted Whether they come in order; they do either way. PyTorch's default: true.
+ * @param return_inverse Whether to say where each element went. PyTorch's default: false.
+ * @param return_counts Whether to say how often each occurs. PyTorch's default: false.
+ * @param dim The dimension whose slices are compared; absent means elements. PyTorch's default:
+ *   absent.
+ * @return What occurs, where in it each element or slice is, and how often each occurs (int64);
+ *   what was not asked for is empty. */
+DT_MUST_CHECK DT_API dt_status dt_unique(
+    dt_tensor *input, int32_t sorted, int32_t return_inverse, int32_t return_counts,
+    const int64_t *dim, dt_tensor **output, dt_tensor **inverse_indices,
+    dt_tensor **counts) DT_NOEXCEPT;
+
+/** The elements, or slices along a dimension, without those that equal the one before.
+ * @param input The input tensor.
+ * @param return_inverse Whether to say where each element went. PyTorch's default: false.
+ * @param return_counts Whether to say how often each occurs. PyTorch's default: false.
+ * @param dim The dimension whose slices are compared; absent means elements. PyTorch's default:
+ *   absent.
+ * @return The first of each run, in which run each element or slice is, and how long each run is
+ *   (int64); what was not asked for is empty. */
+DT_MUST_CHECK DT_API dt_status dt_unique_consecutive(
+    dt_tensor *input, int32_t return_inverse, int32_t return_counts, const int64_t *dim,
+    dt_tensor **output, dt_tensor **inverse_indices, dt_tensor **counts) DT_NOEXCEPT;
+
+/** Where elements would go in sorted rows: in front of those that they equal.
+ * @param sorted_sequence Rows in rising order: one, or as many as the input has.
+ * @param input What to look for: rows, or a number.
+ * @param out_int32 Whether positions are int32 rather than int64. PyTorch's default: false.
+ * @param right Whether an element goes behind those that it equals. PyTorch's default: false.
+ * @param side left or right, which is another word for `right`. PyTorch's default: absent.
+ * @param sorter Positions that bring sorted_sequence into order, if it is not. PyTorch's default:
+ *   absent.
+ * @throws RuntimeError: shapes, dtypes or sides do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_searchsorted(
+    dt_tensor *sorted_sequence, dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i,
+    double input_f, int32_t out_int32, int32_t right, const char *side, dt_tensor *sorter,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Which bucket each element lies in: searchsorted with one row of boundaries.
+ * @param input What to look for: a tensor, or a number.
+ * @param boundaries The boundaries of the buckets in rising order.
+ * @param out_int32 Whether positions are int32 rather than int64. PyTorch's default: false.
+ * @param right Whether an element goes behind those that it equals. PyTorch's default: false.
+ * @throws RuntimeError: boundaries has not one dimension. */
+DT_MUST_CHECK DT_API dt_status dt_bucketize(
+    dt_tensor *input, dt_scalar_kind input_kind, int64_t input_i, double input_f,
+    dt_tensor *boundaries, int32_t out_int32, int32_t right, dt_tensor **out) DT_NOEXCEPT;
+
+/** Which elements are among the others.
+ * @param elements What is looked for.
+ * @param test_elements Where.
+ * @param assume_unique A promise that neither has an element twice; nothing depends on it.
+ *   PyTorch's default: false.
+ * @param invert Whether to say which are not there. PyTorch's default: false.
+ * @throws RuntimeError: bools. */
+DT_MUST_CHECK DT_API dt_status dt_isin(
+    dt_tensor *elements, dt_scalar_kind elements_kind, int64_t elements_i, double elements_f,
+    dt_tensor *test_elements, dt_scalar_kind test_elements_kind, int64_t test_elements_i,
+    double test_elements_f, int32_t assume_unique, int32_t invert, dt_tensor **out) DT_NOEXCEPT;
+
+/** How often each integer occurs; with weights, their sums.
+ * @param input The input tensor.
+ * @param weights What each element counts; absent means 1. PyTorch's default: absent.
+ * @param minlength The least length of the result. PyTorch's default: 0.
+ * @throws RuntimeError: the input is not a list of integers from 0 on. */
+DT_MUST_CHECK DT_API dt_status dt_bincount(
+    dt_tensor *input, dt_tensor *weights, int64_t minlength, dt_tensor **out) DT_NOEXCEPT;
+
+/** How many elements lie in bins of equal width. What lies outside is not counted.
+ * @param input The input tensor.
+ * @param bins How many bins. PyTorch's default: 100.
+ * @param min Where the first begins. PyTorch's default: 0.
+ * @param max Where the last ends; the same as min: both are the input's own. PyTorch's default: 0.
+ * @throws RuntimeError: bounds are in the wrong order or not finite. */
+DT_MUST_CHECK DT_API dt_status dt_histc(
+    dt_tensor *input, int64_t bins, dt_scalar_kind min_kind, int64_t min_i, double min_f,
+    dt_scalar_kind max_kind, int64_t max_i, double max_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** How many elements lie in bins. What lies outside is not counted.
+ * @param input The input tensor.
+ * @param bins How many bins of equal width, or their edges in rising order. PyTorch's default: 100.
+ * @param range Where the first begins and the last ends; absent means the input's own bounds, for
+ *   edges always. PyTorch's default: absent.
+ * @param weight What each element counts; absent means 1. PyTorch's default: absent.
+ * @param density Whether the result integrates to 1, instead of counts. PyTorch's default: false.
+ * @return What lies in each bin, and the bins' edges.
+ * @throws RuntimeError: bounds are in the wrong order or not finite; edges or the weight do not
+ *   fit. */
+DT_MUST_CHECK DT_API dt_status dt_histogram(
+    dt_tensor *input, dt_tensor *bins, dt_scalar_kind bins_kind, int64_t bins_i, double bins_f,
+    const double *range, int64_t range_n, dt_tensor *weight, int32_t density, dt_tensor **hist,
+    dt_tensor **bin_edges) DT_NOEXCEPT;
+
 /* ---- tensor */
 
 /** Makes another handle to a tensor, to be released on its own.

@@ -12,6 +12,7 @@
 #include "core/ops/reduce.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/random.gen.h"
+#include "core/runtime/calls/sorting.gen.h"
 #include "core/runtime/context.h"
 #include "core/runtime/generator.h"
 
@@ -142,10 +143,10 @@ Tensor randperm(int64_t n, const Ref<Generator>& generator, DType dtype, Device 
     const Generator::Draw at = generator_or_default(generator, keys.device())->reserve(n);
     RandomKeysCall draw;
     run_draw(op::random_keys, draw, keys, at);
-    ArgsortCall sort;
-    sort.y = order;
+    SortCall sort;
+    sort.indices = order;
     sort.x = keys;
-    run(op::argsort, sort);
+    run(op::sort, sort);
   }
   return finish(to_dtype(order, dtype), requires_grad);
 }

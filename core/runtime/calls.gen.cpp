@@ -14,6 +14,7 @@
 #include "core/runtime/calls/pool.gen.h"
 #include "core/runtime/calls/random.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
+#include "core/runtime/calls/sorting.gen.h"
 #include "core/runtime/pointwise_ops.h"
 
 namespace dt {
@@ -58,30 +59,34 @@ const Op<UniformCall> uniform{kPointwiseOps + 35};
 const Op<NormalCall> normal{kPointwiseOps + 36};
 const Op<RandintCall> randint{kPointwiseOps + 37};
 const Op<RandomKeysCall> random_keys{kPointwiseOps + 38};
-const Op<ArgsortCall> argsort{kPointwiseOps + 39};
-const Op<BernoulliCall> bernoulli{kPointwiseOps + 40};
-const Op<ReductionCall> sum{kPointwiseOps + 41};
-const Op<ReductionCall> mean{kPointwiseOps + 42};
-const Op<ReductionCall> prod{kPointwiseOps + 43};
-const Op<ReductionAlongCall> max_dim{kPointwiseOps + 44};
-const Op<ReductionAlongCall> min_dim{kPointwiseOps + 45};
-const Op<ReductionCall> amax{kPointwiseOps + 46};
-const Op<ReductionCall> amin{kPointwiseOps + 47};
-const Op<VarCall> var{kPointwiseOps + 48};
-const Op<NormCall> norm{kPointwiseOps + 49};
-const Op<ReductionCall> any{kPointwiseOps + 50};
-const Op<ReductionCall> all{kPointwiseOps + 51};
-const Op<CumsumCall> cumsum{kPointwiseOps + 52};
-const Op<OptimizerCall> sgd{kPointwiseOps + 53};
-const Op<OptimizerCall> adam{kPointwiseOps + 54};
-const Op<OptimizerCall> rmsprop{kPointwiseOps + 55};
-const Op<OptimizerCall> adagrad{kPointwiseOps + 56};
-const Op<OptimizerCall> adadelta{kPointwiseOps + 57};
-const Op<OptimizerCall> adamax{kPointwiseOps + 58};
-const Op<OptimizerCall> nadam{kPointwiseOps + 59};
-const Op<OptimizerCall> radam{kPointwiseOps + 60};
-const Op<OptimizerCall> asgd{kPointwiseOps + 61};
-const Op<OptimizerCall> rprop{kPointwiseOps + 62};
+const Op<BernoulliCall> bernoulli{kPointwiseOps + 39};
+const Op<ReductionCall> sum{kPointwiseOps + 40};
+const Op<ReductionCall> mean{kPointwiseOps + 41};
+const Op<ReductionCall> prod{kPointwiseOps + 42};
+const Op<ReductionAlongCall> max_dim{kPointwiseOps + 43};
+const Op<ReductionAlongCall> min_dim{kPointwiseOps + 44};
+const Op<ReductionCall> amax{kPointwiseOps + 45};
+const Op<ReductionCall> amin{kPointwiseOps + 46};
+const Op<VarCall> var{kPointwiseOps + 47};
+const Op<NormCall> norm{kPointwiseOps + 48};
+const Op<ReductionCall> any{kPointwiseOps + 49};
+const Op<ReductionCall> all{kPointwiseOps + 50};
+const Op<CumsumCall> cumsum{kPointwiseOps + 51};
+const Op<SortCall> sort{kPointwiseOps + 52};
+const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 53};
+const Op<ExtremumScanCall> cummax{kPointwiseOps + 54};
+const Op<ExtremumScanCall> cummin{kPointwiseOps + 55};
+const Op<SearchsortedCall> searchsorted{kPointwiseOps + 56};
+const Op<OptimizerCall> sgd{kPointwiseOps + 57};
+const Op<OptimizerCall> adam{kPointwiseOps + 58};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 59};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 60};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 61};
+const Op<OptimizerCall> adamax{kPointwiseOps + 62};
+const Op<OptimizerCall> nadam{kPointwiseOps + 63};
+const Op<OptimizerCall> radam{kPointwiseOps + 64};
+const Op<OptimizerCall> asgd{kPointwiseOps + 65};
+const Op<OptimizerCall> rprop{kPointwiseOps + 66};
 
 }  // namespace op
 
@@ -104,6 +109,8 @@ std::string index_error(int op, const dt_call& call, const dt_fault& fault) {
     return text("Target ", fault.index, " is out of bounds.");
   if (op == op::cross_entropy_backward.number)
     return text("Target ", fault.index, " is out of bounds.");
+  if (op == op::searchsorted.number)
+    return text("torch.searchsorted(): sorter index out of range");
   return "";
 }
 

@@ -73,19 +73,6 @@ struct RandomKeys : Call {
         advance(call->ints[0]) {}
 };
 
-// Positions that sort a contiguous 1-d x stably; NaN sorts as the largest.
-struct Argsort : Call {
-  const dt_view& y;
-  const dt_view& x;
-  bool descending;
-
-  explicit Argsort(const dt_call* call)
-      : Call(call),
-        y(call->out[0]),
-        x(call->in[0]),
-        descending(call->ints[0] != 0) {}
-};
-
 // 1 where u < p, else 0.
 struct Bernoulli : Call {
   const dt_view& y;
@@ -109,8 +96,6 @@ int32_t uniform(const dt_stream* stream, const calls::Uniform& call);
 int32_t normal(const dt_stream* stream, const calls::Normal& call);
 int32_t randint(const dt_stream* stream, const calls::Randint& call);
 int32_t random_keys(const dt_stream* stream, const calls::RandomKeys& call);
-int32_t argsort(const dt_stream* stream, const calls::Argsort& call);
-int64_t argsort_workspace(const dt_stream* stream, const calls::Argsort& call);
 int32_t bernoulli(const dt_stream* stream, const calls::Bernoulli& call);
 
 }  // namespace dt::cpu::kernels
@@ -121,8 +106,6 @@ int32_t uniform(const dt_stream* stream, const calls::Uniform& call);
 int32_t normal(const dt_stream* stream, const calls::Normal& call);
 int32_t randint(const dt_stream* stream, const calls::Randint& call);
 int32_t random_keys(const dt_stream* stream, const calls::RandomKeys& call);
-int32_t argsort(const dt_stream* stream, const calls::Argsort& call);
-int64_t argsort_workspace(const dt_stream* stream, const calls::Argsort& call);
 int32_t bernoulli(const dt_stream* stream, const calls::Bernoulli& call);
 
 }  // namespace dt::cuda::kernels

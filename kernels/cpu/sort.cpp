@@ -1,190 +1,314 @@
-// argsort: a stable radix sort of (key, position) pairs, one byte of the key at a time, lowest
-// first.
+// sort: what comes first in sorted rows, all of it or only few elements.
 //
-// Keys are unsigned integers in the order of the elements: equal elements have equal keys (0.0 and
-// -0.0, all NaN), NaN has the largest, and a descending sort inverts the bits, which keeps it
-// stable. Large inputs are cut into slices: each counts its own digits and knows where to write, so
-// that slices can be scattered at the same time.
-#include "kernels/calls/random.gen.h"
-#include "kernels/cpu/common.h"
+// Where much of a row is wanted, it is sorted as a whole (radix_sort.h): keys are counted from the
+// smallest on, so that those of numbers that lie close together have few digits. Where little is
+// wanted, candidates are picked while the row is read: what is behind as many others is none.
+#include "kernels/calls/planned.h"
+#include "kernels/calls/sorting.gen.h"
+#include "kernels/cpu/radix_sort.h"
 
 namespace dt::cpu {
 namespace {
 
-constexpr int kDigits = 256;
-constexpr int64_t kMaxSlices = 16;
-constexpr int64_t kSmall = 64;  // below this many elements, insertion is faster than counting
+constexpr int64_t kFewOf = 16;  // up to one in so many elements are few
+constexpr int64_t kTile = 256;
 
-template <class Key>
-struct Item {
-  Key key;
-  Key position;
+// ---- whole rows
+
+template <class T>
+struct KeyRange {
+  KeyOf<T> low, high;
+
+  int bits() const {
+    const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+    return range == 0 ? 0 : 64 - __builtin_clzll(range);
+  }
 };
 
-// ---- keys
-
-constexpr uint64_t kSign64 = uint64_t(1) << 63;
-constexpr uint32_t kSign32 = uint32_t(1) << 31;
-
-inline uint32_t order_of(float x) {
-  if (x != x) return UINT32_MAX;
-  x += 0.0f;  // -0 becomes 0
-  uint32_t bits;
-  __builtin_memcpy(&bits, &x, sizeof(bits));
-  return bits & kSign32 ? ~bits : bits | kSign32;
-}
-inline uint64_t order_of(double x) {
-  if (x != x) return UINT64_MAX;
-  x += 0.0;
-  uint64_t bits;
-  __builtin_memcpy(&bits, &x, sizeof(bits));
-  return bits & kSign64 ? ~bits : bits | kSign64;
-}
-inline uint64_t order_of(int64_t x) {
-  return static_cast<uint64_t>(x) ^ kSign64;
-}
-inline uint32_t order_of(int32_t x) {
-  return static_cast<uint32_t>(x) ^ kSign32;
-}
-inline uint32_t order_of(uint8_t x) {
-  return x;
-}
-
-// ---- sorting
-
-template <class Key>
-void insertion_sort(Item<Key>* items, int64_t n) {
-  for (int64_t i = 1; i < n; ++i) {
-    const Item<Key> item = items[i];
-    int64_t at = i;
-    for (; at > 0 && item.key < items[at - 1].key; --at) items[at] = items[at - 1];
-    items[at] = item;
+template <bool kMergeZeros, class T>
+KeyRange<T> range_of(const Row<T>& x, int64_t begin, int64_t end) {
+  KeyRange<T> range = {kLargestKey<T>, 0};
+  const auto add = [&](T element) {
+    const KeyOf<T> key = key_of<kMergeZeros>(element);
+    range.low = min(range.low, key);
+    range.high = max(range.high, key);
+  };
+  if (x.stride == 1) {
+    for (int64_t i = begin; i < end; ++i) add(x.data[i]);
+  } else {
+    for (int64_t i = begin; i < end; ++i) add(x[i]);
   }
+  return range;
 }
 
-inline int64_t slices_of(int64_t n) {
-  return min(kMaxSlices, ceil_div(n, kSerialWork));
-}
+// Items that have keys alone are for values alone.
+template <class Item>
+constexpr bool kHasPosition = std::is_same_v<Item, NarrowItem> || std::is_same_v<Item, WideItem>;
 
-template <class Key>
-class RadixSort {
+template <class T, class Item>
+class RowSort {
  public:
-  RadixSort(const dt_stream* stream, int64_t n, void* workspace)
-      : stream_(stream), n_(n), slices_(slices_of(n)), per_slice_(ceil_div(n, slices_)) {
-    items_ = static_cast<Item<Key>*>(workspace);
-    other_ = items_ + n;
-    counts_ = reinterpret_cast<int64_t*>(other_ + n);
-  }
+  RowSort(Workspace* workspace, int64_t n, int64_t threads) : sort_(workspace, n, threads) {}
 
-  static int64_t workspace(int64_t n) {
-    return n * 2 * static_cast<int64_t>(sizeof(Item<Key>)) +
-           slices_of(n) * kDigits * static_cast<int64_t>(sizeof(int64_t));
-  }
-
-  template <class T>
-  void run(const T* x, int64_t* y, bool descending) {
-    const Key inverted = descending ? static_cast<Key>(~Key(0)) : Key(0);
-    for_each_slice([&](int64_t, int64_t begin, int64_t end) {
+  void run(const dt_stream* stream, const Row<T>& x, const KeyRange<T>& range, bool descending,
+           const RowResult<T>& y, int64_t first) {
+    const uint64_t low = range.low, high = range.high;
+    Item* items = sort_.items();
+    for_each_piece(stream, x.n, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        items_[i] = {static_cast<Key>(order_of(x[i]) ^ inverted), static_cast<Key>(i)};
+        const uint64_t key = key_of<kHasPosition<Item>>(x[i]);
+        items[i] = Item::of(descending ? high - key : key - low, i);
       }
     });
-    if (n_ <= kSmall) {
-      insertion_sort(items_, n_);
-    } else {
-      // Bytes above the element's own are the same in all keys.
-      for (int shift = 0; shift < 8 * static_cast<int>(sizeof(T)); shift += 8) sort_by_digit(shift);
-    }
-    for_each_slice([&](int64_t, int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) y[i] = static_cast<int64_t>(items_[i].position);
+    const Item* sorted = sort_.run(stream, x.n, range.bits());
+    for_each_piece(stream, first, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const uint64_t key = descending ? high - sorted[i].key() : low + sorted[i].key();
+        put(x, y, i, static_cast<KeyOf<T>>(key), sorted[i]);
+      }
+    });
+  }
+
+  template <class Body>
+  static void for_each_piece(const dt_stream* stream, int64_t n, const Body& body) {
+    parallel_for(stream, ceil_div(n, kSliceItems), n, [&](int64_t piece) {
+      body(piece * kSliceItems, min(n, (piece + 1) * kSliceItems));
     });
   }
 
  private:
-  template <class Body>
-  void for_each_slice(const Body& body) const {
-    parallel_for(stream_, slices_, n_, [&](int64_t slice) {
-      body(slice, slice * per_slice_, min(n_, (slice + 1) * per_slice_));
-    });
-  }
-
-  static int64_t digit(const Item<Key>& item, int shift) {
-    return static_cast<int64_t>(item.key >> shift & 0xff);
-  }
-
-  void sort_by_digit(int shift) {
-    for_each_slice([&](int64_t slice, int64_t begin, int64_t end) {
-      int64_t* counts = counts_ + slice * kDigits;
-      for (int d = 0; d < kDigits; ++d) counts[d] = 0;
-      for (int64_t i = begin; i < end; ++i) ++counts[digit(items_[i], shift)];
-    });
-    if (!make_places()) return;
-    for_each_slice([&](int64_t slice, int64_t begin, int64_t end) {
-      int64_t* places = counts_ + slice * kDigits;
-      for (int64_t i = begin; i < end; ++i) other_[places[digit(items_[i], shift)]++] = items_[i];
-    });
-    Item<Key>* sorted = other_;
-    other_ = items_;
-    items_ = sorted;
-  }
-
-  // Turns counts into the place of each slice's first item of each digit. False if all items share
-  // one digit, so that nothing would move.
-  bool make_places() {
-    int64_t place = 0;
-    for (int d = 0; d < kDigits; ++d) {
-      const int64_t before = place;
-      for (int64_t slice = 0; slice < slices_; ++slice) {
-        const int64_t here = counts_[slice * kDigits + d];
-        counts_[slice * kDigits + d] = place;
-        place += here;
-      }
-      if (place - before == n_) return false;
+  static void put(const Row<T>& x, const RowResult<T>& y, int64_t i, KeyOf<T> key,
+                  const Item& item) {
+    if constexpr (kHasPosition<Item>) {
+      const int64_t position = item.position();
+      y.put(i, is_shared<T>(key) && y.values ? x[position] : element_of<T>(key), position);
+    } else {
+      y.put(i, element_of<T>(key), 0);
     }
-    return true;
+  }
+
+  RadixSort<Item> sort_;
+};
+
+// ---- few elements
+
+// The `count` smallest items of a row's elements, as they go by.
+template <class Item>
+class Candidates {
+ public:
+  // How many may gather before those that are too large go.
+  static int64_t room(int64_t count) { return count + max<int64_t>(count, 2 * kTile); }
+
+  // With twice that room.
+  Candidates(Item* items, int64_t count)
+      : items_(items), copy_(items + room(count)), count_(count) {}
+
+  template <class T>
+  void read(const Row<T>& x, int64_t begin, int64_t end, bool descending) {
+    const KeyOf<T> inverted = descending ? kLargestKey<T> : KeyOf<T>(0);
+    KeyOf<T> keys[kTile];
+    for (int64_t at = begin; at < end; at += kTile) {
+      const int64_t n = min(kTile, end - at);
+      bool any = false;
+      if (x.stride == 1) {
+        for (int64_t i = 0; i < n; ++i) keys[i] = key_of(x.data[at + i]) ^ inverted;
+      } else {
+        for (int64_t i = 0; i < n; ++i) keys[i] = key_of(x[at + i]) ^ inverted;
+      }
+      const auto bound = static_cast<KeyOf<T>>(bound_);
+      for (int64_t i = 0; i < n; ++i) any |= keys[i] < bound;
+      if (!any && is_bound_) continue;
+      if (n_ + n > room(count_)) cut();
+      add(keys, n, at);
+    }
+  }
+
+  // How many there are, in the order in which they came.
+  int64_t finish() {
+    if (n_ > count_) cut();
+    return n_;
+  }
+
+ private:
+  template <class Key>
+  void add(const Key* keys, int64_t n, int64_t at) {
+    for (int64_t i = 0; i < n; ++i) {
+      items_[n_] = Item::of(keys[i], at + i);
+      n_ += !is_bound_ | (keys[i] < bound_);
+    }
+  }
+
+  // Of what is equal the first stays, and all that comes later is behind it.
+  void cut() {
+    keep_smallest(items_, n_, count_, copy_);
+    n_ = count_;
+    bound_ = copy_[count_ - 1].key();
+    is_bound_ = true;
+  }
+
+  Item* items_;
+  Item* copy_;
+  const int64_t count_;
+  int64_t n_ = 0;
+  typename Item::Key bound_ = 0;
+  bool is_bound_ = false;
+};
+
+template <class T, class Item>
+class RowSelect {
+ public:
+  RowSelect(Workspace* workspace, const Rows& rows, int64_t threads)
+      : first_(rows.first),
+        pieces_(threads <= 1 ? 1 : min(2 * threads, rows.along.size / (kFewOf * rows.first))),
+        room_(2 * Candidates<Item>::room(first_)),
+        candidates_(workspace->take<Item>(pieces_ * room_)),
+        copy_(workspace->take<Item>(pieces_ * first_)),
+        counts_(workspace->take<int64_t>(pieces_)),
+        sort_(workspace, pieces_ * first_, 1) {}
+
+  void run(const dt_stream* stream, const Row<T>& x, bool descending, const RowResult<T>& y) {
+    const int64_t length = ceil_div(x.n, pieces_);
+    parallel_for(stream, pieces_, x.n, [&](int64_t piece) {
+      Candidates<Item> best(candidates_ + piece * room_, first_);
+      best.read(x, min(x.n, piece * length), min(x.n, (piece + 1) * length), descending);
+      counts_[piece] = best.finish();
+    });
+    Item* items = sort_.items();
+    int64_t n = 0;
+    for (int64_t piece = 0; piece < pieces_; ++piece) {
+      const Item* from = candidates_ + piece * room_;
+      for (int64_t i = 0; i < counts_[piece]; ++i) items[n++] = from[i];
+    }
+    if (n > first_) keep_smallest(items, n, first_, copy_);
+    const Item* sorted = sort_.run(stream, first_, 8 * sizeof(T));
+    for (int64_t i = 0; i < first_; ++i) {
+      const int64_t position = sorted[i].position();
+      y.put(i, x[position], position);
+    }
+  }
+
+ private:
+  const int64_t first_, pieces_, room_;
+  Item* candidates_;
+  Item* copy_;
+  int64_t* counts_;
+  RadixSort<Item> sort_;
+};
+
+// ---- the kernel
+
+// Positions share 64 bits with keys where both have room.
+constexpr uint64_t kNarrow = UINT32_MAX;
+
+template <class T>
+class SortRows {
+ public:
+  SortRows(const dt_stream* stream, const calls::Sort& call)
+      : stream_(stream),
+        call_(call),
+        rows_(make_rows(call.x, call.values, call.indices)),
+        is_cut_(cuts_rows(stream, rows_)),
+        is_few_(call.indices && rows_.first * kFewOf <= rows_.along.size) {}
+
+  int64_t workspace() const { return bytes_of_worker() * (is_cut_ ? 1 : stream_->threads); }
+
+  void run() const {
+    if (is_cut_) {
+      Walk at(rows_.kept, rows_.kept.n, 0);
+      for (int64_t i = 0; i < rows_.count(); ++i, at.next()) sort_row(at, 0);
+    } else {
+      for_each_row(stream_, rows_, [&](const Walk& at, int64_t worker) { sort_row(at, worker); });
+    }
+  }
+
+ private:
+  int64_t threads() const { return is_cut_ ? stream_->threads : 1; }
+  bool has_narrow_positions() const { return static_cast<uint64_t>(rows_.along.size) <= kNarrow; }
+
+  // Scratch memory for whatever kind of items a row turns out to need.
+  int64_t bytes_of_worker() const {
+    const bool is_narrow = sizeof(T) < 8 && has_narrow_positions();
+    Workspace sizes(nullptr);
+    if (is_few_) {
+      if (is_narrow) {
+        RowSelect<T, NarrowItem>(&sizes, rows_, threads());
+      } else {
+        RowSelect<T, WideItem>(&sizes, rows_, threads());
+      }
+    } else if (is_narrow) {
+      RowSort<T, NarrowItem>(&sizes, rows_.along.size, threads());
+    } else {
+      RowSort<T, WideItem>(&sizes, rows_.along.size, threads());
+    }
+    return sizes.bytes();
+  }
+
+  void sort_row(const Walk& at, int64_t worker) const {
+    Workspace memory(static_cast<char*>(call_.workspace) + worker * bytes_of_worker());
+    const auto x = row_at<T>(rows_, call_.x, at);
+    const auto y = result_at<T>(rows_, call_.values, call_.indices, at);
+    if (is_few_) {
+      if (sizeof(T) < 8 && has_narrow_positions()) {
+        RowSelect<T, NarrowItem>(&memory, rows_, threads()).run(stream_, x, call_.descending, y);
+      } else {
+        RowSelect<T, WideItem>(&memory, rows_, threads()).run(stream_, x, call_.descending, y);
+      }
+    } else if (call_.indices) {
+      sort_whole<true, NarrowItem, WideItem>(&memory, x, y);
+    } else {
+      sort_whole<false, BareItem<uint32_t, uint32_t>, BareItem<uint64_t, uint64_t>>(&memory, x, y);
+    }
+  }
+
+  template <bool kMergeZeros, class Narrow, class Wide>
+  void sort_whole(Workspace* memory, const Row<T>& x, const RowResult<T>& y) const {
+    const KeyRange<T> range = find_range<kMergeZeros>(x);
+    if (range.bits() <= 32 && has_narrow_positions()) {
+      RowSort<T, Narrow>(memory, x.n, threads())
+          .run(stream_, x, range, call_.descending, y, rows_.first);
+    } else {
+      RowSort<T, Wide>(memory, x.n, threads())
+          .run(stream_, x, range, call_.descending, y, rows_.first);
+    }
+  }
+
+  template <bool kMergeZeros>
+  KeyRange<T> find_range(const Row<T>& x) const {
+    if (!is_cut_) return range_of<kMergeZeros>(x, 0, x.n);
+    KeyRange<T> parts[kMaxSlices];
+    const int64_t length = ceil_div(x.n, kMaxSlices);
+    parallel_for(stream_, kMaxSlices, x.n, [&](int64_t part) {
+      parts[part] =
+          range_of<kMergeZeros>(x, min(x.n, part * length), min(x.n, (part + 1) * length));
+    });
+    KeyRange<T> range = parts[0];
+    for (const KeyRange<T>& part : parts) {
+      range.low = min(range.low, part.low);
+      range.high = max(range.high, part.high);
+    }
+    return range;
   }
 
   const dt_stream* stream_;
-  const int64_t n_, slices_, per_slice_;
-  Item<Key>* items_;
-  Item<Key>* other_;
-  int64_t* counts_;
+  const calls::Sort& call_;
+  const Rows rows_;
+  const bool is_cut_, is_few_;
 };
 
-// ---- kernel
-
-// Positions share the keys' type, so 32-bit keys serve only as many elements as they can number.
-inline bool has_narrow_keys(const dt_view& x) {
-  return bytes_of(x.dtype) < 8 && x.sizes[0] <= UINT32_MAX;
-}
-
-template <class T>
-void sort(const dt_stream* stream, const calls::Argsort& call) {
-  const dt_view& x = call.x;
-  int64_t* y = data<int64_t>(call.y);
-  const bool descending = call.descending;
-  if (has_narrow_keys(x)) {
-    if constexpr (sizeof(T) < 8) {
-      RadixSort<uint32_t>(stream, x.sizes[0], call.workspace).run(data<const T>(x), y, descending);
+int32_t plan_sort(const dt_stream* stream, const calls::Sort& call, int64_t* bytes) {
+  if (count(call.values ? *call.values : *call.indices) == 0) return DT_KERNEL_OK;
+  return visit_value(call.x.dtype, [&](auto type) {
+    const SortRows<Stored<typename decltype(type)::type>> rows(stream, call);
+    if (bytes) {
+      *bytes = rows.workspace();
+    } else {
+      rows.run();
     }
-  } else {
-    RadixSort<uint64_t>(stream, x.sizes[0], call.workspace).run(data<const T>(x), y, descending);
-  }
+  });
 }
 
 }  // namespace
 
-int32_t kernels::argsort(const dt_stream* stream, const calls::Argsort& call) {
-  if (count(call.x) == 0) return DT_KERNEL_OK;
-  return visit_value(call.x.dtype,
-                     [&](auto type) { sort<Stored<typename decltype(type)::type>>(stream, call); });
-}
-
-int64_t kernels::argsort_workspace(const dt_stream*, const calls::Argsort& call) {
-  const dt_view& x = call.x;
-  const int64_t n = count(x);
-  if (n == 0) return 0;
-  return has_narrow_keys(x) ? RadixSort<uint32_t>::workspace(n) : RadixSort<uint64_t>::workspace(n);
-}
+DT_PLANNED_KERNEL(sort, Sort, plan_sort)
 
 }  // namespace dt::cpu

@@ -13,6 +13,7 @@
 #include "kernels/calls/pool.gen.h"
 #include "kernels/calls/random.gen.h"
 #include "kernels/calls/reduce.gen.h"
+#include "kernels/calls/sorting.gen.h"
 #include "kernels/calls/table.h"
 
 namespace dt::cpu {
@@ -58,7 +59,6 @@ void add_kernels(dt_registry* registry) {
   add(registry, "normal", run<Normal, kernels::normal>);
   add(registry, "randint", run<Randint, kernels::randint>);
   add(registry, "random_keys", run<RandomKeys, kernels::random_keys>);
-  add(registry, "argsort", run<Argsort, kernels::argsort>, workspace<Argsort, kernels::argsort_workspace>);
   add(registry, "bernoulli", run<Bernoulli, kernels::bernoulli>);
   add(registry, "sum", run<Reduction, kernels::sum>, workspace<Reduction, kernels::sum_workspace>);
   add(registry, "mean", run<Reduction, kernels::mean>, workspace<Reduction, kernels::mean_workspace>);
@@ -72,6 +72,11 @@ void add_kernels(dt_registry* registry) {
   add(registry, "any", run<Reduction, kernels::any>, workspace<Reduction, kernels::any_workspace>);
   add(registry, "all", run<Reduction, kernels::all>, workspace<Reduction, kernels::all_workspace>);
   add(registry, "cumsum", run<Cumsum, kernels::cumsum>, workspace<Cumsum, kernels::cumsum_workspace>);
+  add(registry, "sort", run<Sort, kernels::sort>, workspace<Sort, kernels::sort_workspace>);
+  add(registry, "order_statistic", run<OrderStatistic, kernels::order_statistic>, workspace<OrderStatistic, kernels::order_statistic_workspace>);
+  add(registry, "cummax", run<ExtremumScan, kernels::cummax>);
+  add(registry, "cummin", run<ExtremumScan, kernels::cummin>);
+  add(registry, "searchsorted", run<Searchsorted, kernels::searchsorted>);
   add(registry, "sgd", run<Optimizer, kernels::sgd>, workspace<Optimizer, kernels::sgd_workspace>);
   add(registry, "adam", run<Optimizer, kernels::adam>, workspace<Optimizer, kernels::adam_workspace>);
   add(registry, "rmsprop", run<Optimizer, kernels::rmsprop>, workspace<Optimizer, kernels::rmsprop_workspace>);

@@ -8230,6 +8230,544 @@ static inline int32_t T_do_allclose(
   T_OPTIONS_(allclose, \
     T_do_allclose(input, other, &T_allclose_o), __VA_ARGS__)
 
+/** T_sort(input: tensor, .dim: i64 = -1, .descending: bool = false, .stable: bool = false,
+ *     .indices: where this result goes)
+ * Sorts along a dimension. Equal elements keep their order. The sorted elements, and where they
+ * were (int64). */
+typedef struct {
+  int64_t dim;
+  int descending;
+  int stable;
+  dt_tensor **indices;
+} T_sort_options;
+static inline T_sort_options T_sort_defaults(void) {
+  T_sort_options options = {-1, 0, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_sort(dt_tensor *input, const T_sort_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_sort(
+    input, options->dim, options->descending, options->stable, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_sort(...) T_sort_with_(__VA_ARGS__, )
+#define T_sort_with_(input, ...) \
+  T_OPTIONS_(sort, \
+    T_do_sort(input, &T_sort_o), __VA_ARGS__)
+
+/** T_argsort(input: tensor, .dim: i64 = -1, .descending: bool = false, .stable: bool = false)
+ * The positions of the elements in sorted order (int64). */
+typedef struct {
+  int64_t dim;
+  int descending;
+  int stable;
+} T_argsort_options;
+static inline T_argsort_options T_argsort_defaults(void) {
+  T_argsort_options options = {-1, 0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_argsort(dt_tensor *input, const T_argsort_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_argsort(input, options->dim, options->descending, options->stable, &result));
+  return T_own_tensor_(result);
+}
+#define T_argsort(...) T_argsort_with_(__VA_ARGS__, )
+#define T_argsort_with_(input, ...) \
+  T_OPTIONS_(argsort, \
+    T_do_argsort(input, &T_argsort_o), __VA_ARGS__)
+
+/** T_msort(input: tensor)
+ * Sorts along the first dimension. */
+static inline dt_tensor *T_msort(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_msort(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_topk(input: tensor, k: i64, .dim: i64 = -1, .largest: bool = true, .sorted: bool = true,
+ *     .indices: where this result goes)
+ * The k largest or smallest elements along a dimension; of equal ones the first. The elements,
+ * the best first, and where they are (int64). */
+typedef struct {
+  int64_t dim;
+  int largest;
+  int sorted;
+  dt_tensor **indices;
+} T_topk_options;
+static inline T_topk_options T_topk_defaults(void) {
+  T_topk_options options = {-1, 1, 1, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_topk(dt_tensor *input, int64_t k, const T_topk_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_topk(
+    input, k, options->dim, options->largest, options->sorted, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_topk(...) T_topk_with_(__VA_ARGS__, )
+#define T_topk_with_(input, k, ...) \
+  T_OPTIONS_(topk, \
+    T_do_topk(input, k, &T_topk_o), __VA_ARGS__)
+
+/** T_kthvalue(input: tensor, k: i64, .dim: i64 = -1, .keepdim: bool = false, .indices: where this
+ *     result goes)
+ * The k-th smallest element along a dimension. The elements, and where they are (int64): of
+ * equal ones the one that a stable sort puts there. */
+typedef struct {
+  int64_t dim;
+  int keepdim;
+  dt_tensor **indices;
+} T_kthvalue_options;
+static inline T_kthvalue_options T_kthvalue_defaults(void) {
+  T_kthvalue_options options = {-1, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_kthvalue(
+    dt_tensor *input, int64_t k, const T_kthvalue_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_kthvalue(
+    input, k, options->dim, options->keepdim, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_kthvalue(...) T_kthvalue_with_(__VA_ARGS__, )
+#define T_kthvalue_with_(input, k, ...) \
+  T_OPTIONS_(kthvalue, \
+    T_do_kthvalue(input, k, &T_kthvalue_o), __VA_ARGS__)
+
+/** T_median(input: tensor)
+ * The median of all elements, of two the lower; NaN if there is one. Equal elements share the
+ * gradient. */
+static inline dt_tensor *T_median(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_median(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_median_dim(input: tensor, dim: i64, .keepdim: bool = false, .indices: where this result goes)
+ * The median along a dimension, of two the lower; NaN if there is one. The medians, and where
+ * they are (int64). */
+typedef struct {
+  int keepdim;
+  dt_tensor **indices;
+} T_median_dim_options;
+static inline T_median_dim_options T_median_dim_defaults(void) {
+  T_median_dim_options options = {0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_median_dim(
+    dt_tensor *input, int64_t dim, const T_median_dim_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_median_dim(input, dim, options->keepdim, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_median_dim(...) T_median_dim_with_(__VA_ARGS__, )
+#define T_median_dim_with_(input, dim, ...) \
+  T_OPTIONS_(median_dim, \
+    T_do_median_dim(input, dim, &T_median_dim_o), __VA_ARGS__)
+
+/** T_nanmedian(input: tensor)
+ * The median of all elements that are not NaN, of two the lower. Equal elements share the
+ * gradient. */
+static inline dt_tensor *T_nanmedian(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nanmedian(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_nanmedian_dim(input: tensor, dim: i64, .keepdim: bool = false, .indices: where this result
+ *     goes)
+ * The median along a dimension of what is not NaN, of two the lower. The medians, and where they
+ * are (int64). */
+typedef struct {
+  int keepdim;
+  dt_tensor **indices;
+} T_nanmedian_dim_options;
+static inline T_nanmedian_dim_options T_nanmedian_dim_defaults(void) {
+  T_nanmedian_dim_options options = {0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_nanmedian_dim(
+    dt_tensor *input, int64_t dim, const T_nanmedian_dim_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_nanmedian_dim(input, dim, options->keepdim, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_nanmedian_dim(...) T_nanmedian_dim_with_(__VA_ARGS__, )
+#define T_nanmedian_dim_with_(input, dim, ...) \
+  T_OPTIONS_(nanmedian_dim, \
+    T_do_nanmedian_dim(input, dim, &T_nanmedian_dim_o), __VA_ARGS__)
+
+/** T_mode(input: tensor, .dim: i64 = -1, .keepdim: bool = false, .indices: where this result goes)
+ * The element that occurs most often along a dimension, of several the smallest. The elements,
+ * and the positions of the last of them (int64). */
+typedef struct {
+  int64_t dim;
+  int keepdim;
+  dt_tensor **indices;
+} T_mode_options;
+static inline T_mode_options T_mode_defaults(void) {
+  T_mode_options options = {-1, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_mode(dt_tensor *input, const T_mode_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_mode(input, options->dim, options->keepdim, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_mode(...) T_mode_with_(__VA_ARGS__, )
+#define T_mode_with_(input, ...) \
+  T_OPTIONS_(mode, \
+    T_do_mode(input, &T_mode_o), __VA_ARGS__)
+
+/** T_quantile(input: tensor, q: operand, .dim: i64? = absent, .keepdim: bool = false,
+ *     .interpolation: str = linear)
+ * Quantiles along a dimension; NaN if there is one. */
+typedef struct {
+  T_Int dim;
+  int keepdim;
+  const char *interpolation;
+} T_quantile_options;
+static inline T_quantile_options T_quantile_defaults(void) {
+  T_quantile_options options = {{0, 0}, 0, "linear"};
+  return options;
+}
+static inline dt_tensor *T_do_quantile(
+    dt_tensor *input, T_Operand q, const T_quantile_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_quantile(
+    input, q.tensor, q.number.kind, q.number.i, q.number.f,
+    options->dim.given ? &options->dim.value : NULL, options->keepdim, options->interpolation,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_quantile(...) T_quantile_with_(__VA_ARGS__, )
+#define T_quantile_with_(input, q, ...) \
+  T_OPTIONS_(quantile, \
+    T_do_quantile(input, T_OP(q), &T_quantile_o), __VA_ARGS__)
+
+/** T_nanquantile(input: tensor, q: operand, .dim: i64? = absent, .keepdim: bool = false,
+ *     .interpolation: str = linear)
+ * Quantiles along a dimension of what is not NaN. */
+typedef struct {
+  T_Int dim;
+  int keepdim;
+  const char *interpolation;
+} T_nanquantile_options;
+static inline T_nanquantile_options T_nanquantile_defaults(void) {
+  T_nanquantile_options options = {{0, 0}, 0, "linear"};
+  return options;
+}
+static inline dt_tensor *T_do_nanquantile(
+    dt_tensor *input, T_Operand q, const T_nanquantile_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nanquantile(
+    input, q.tensor, q.number.kind, q.number.i, q.number.f,
+    options->dim.given ? &options->dim.value : NULL, options->keepdim, options->interpolation,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_nanquantile(...) T_nanquantile_with_(__VA_ARGS__, )
+#define T_nanquantile_with_(input, q, ...) \
+  T_OPTIONS_(nanquantile, \
+    T_do_nanquantile(input, T_OP(q), &T_nanquantile_o), __VA_ARGS__)
+
+/** T_cummax(input: tensor, dim: i64, .indices: where this result goes)
+ * The largest element so far along a dimension; NaN from the first one on. The largest elements
+ * so far, and the positions of the last of them (int64). */
+typedef struct {
+  dt_tensor **indices;
+} T_cummax_options;
+static inline T_cummax_options T_cummax_defaults(void) {
+  T_cummax_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_cummax(
+    dt_tensor *input, int64_t dim, const T_cummax_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_cummax(input, dim, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_cummax(...) T_cummax_with_(__VA_ARGS__, )
+#define T_cummax_with_(input, dim, ...) \
+  T_OPTIONS_(cummax, \
+    T_do_cummax(input, dim, &T_cummax_o), __VA_ARGS__)
+
+/** T_cummin(input: tensor, dim: i64, .indices: where this result goes)
+ * The smallest element so far along a dimension; NaN from the first one on. The smallest
+ * elements so far, and the positions of the last of them (int64). */
+typedef struct {
+  dt_tensor **indices;
+} T_cummin_options;
+static inline T_cummin_options T_cummin_defaults(void) {
+  T_cummin_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_cummin(
+    dt_tensor *input, int64_t dim, const T_cummin_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_cummin(input, dim, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_cummin(...) T_cummin_with_(__VA_ARGS__, )
+#define T_cummin_with_(input, dim, ...) \
+  T_OPTIONS_(cummin, \
+    T_do_cummin(input, dim, &T_cummin_o), __VA_ARGS__)
+
+/** T_unique(input: tensor, .sorted: bool = true, .return_inverse: bool = false, .return_counts:
+ *     bool = false, .dim: i64? = absent, .inverse_indices: where this result goes, .counts: where
+ *     this result goes)
+ * The elements, or slices along a dimension, that occur, each once. Every NaN is one of its own.
+ * What occurs, where in it each element or slice is, and how often each occurs (int64); what was
+ * not asked for is empty. */
+typedef struct {
+  int sorted;
+  int return_inverse;
+  int return_counts;
+  T_Int dim;
+  dt_tensor **inverse_indices;
+  dt_tensor **counts;
+} T_unique_options;
+static inline T_unique_options T_unique_defaults(void) {
+  T_unique_options options = {1, 0, 0, {0, 0}, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_unique(dt_tensor *input, const T_unique_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *inverse_indices = NULL;
+  dt_tensor *counts = NULL;
+  if (!T_stopped_()) T_check(dt_unique(
+    input, options->sorted, options->return_inverse, options->return_counts,
+    options->dim.given ? &options->dim.value : NULL, &result, &inverse_indices, &counts));
+  if (options->inverse_indices) *options->inverse_indices = T_own_tensor_(inverse_indices);
+  else if (inverse_indices) dt_tensor_release(inverse_indices);
+  if (options->counts) *options->counts = T_own_tensor_(counts);
+  else if (counts) dt_tensor_release(counts);
+  return T_own_tensor_(result);
+}
+#define T_unique(...) T_unique_with_(__VA_ARGS__, )
+#define T_unique_with_(input, ...) \
+  T_OPTIONS_(unique, \
+    T_do_unique(input, &T_unique_o), __VA_ARGS__)
+
+/** T_unique_consecutive(input: tensor, .return_inverse: bool = false, .return_counts: bool = false,
+ *     .dim: i64? = absent, .inverse_indices: where this result goes, .counts: where this result
+ *     goes)
+ * The elements, or slices along a dimension, without those that equal the one before. The first
+ * of each run, in which run each element or slice is, and how long each run is (int64); what was
+ * not asked for is empty. */
+typedef struct {
+  int return_inverse;
+  int return_counts;
+  T_Int dim;
+  dt_tensor **inverse_indices;
+  dt_tensor **counts;
+} T_unique_consecutive_options;
+static inline T_unique_consecutive_options T_unique_consecutive_defaults(void) {
+  T_unique_consecutive_options options = {0, 0, {0, 0}, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_unique_consecutive(
+    dt_tensor *input, const T_unique_consecutive_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *inverse_indices = NULL;
+  dt_tensor *counts = NULL;
+  if (!T_stopped_()) T_check(dt_unique_consecutive(
+    input, options->return_inverse, options->return_counts,
+    options->dim.given ? &options->dim.value : NULL, &result, &inverse_indices, &counts));
+  if (options->inverse_indices) *options->inverse_indices = T_own_tensor_(inverse_indices);
+  else if (inverse_indices) dt_tensor_release(inverse_indices);
+  if (options->counts) *options->counts = T_own_tensor_(counts);
+  else if (counts) dt_tensor_release(counts);
+  return T_own_tensor_(result);
+}
+#define T_unique_consecutive(...) T_unique_consecutive_with_(__VA_ARGS__, )
+#define T_unique_consecutive_with_(input, ...) \
+  T_OPTIONS_(unique_consecutive, \
+    T_do_unique_consecutive(input, &T_unique_consecutive_o), __VA_ARGS__)
+
+/** T_searchsorted(sorted_sequence: tensor, input: operand, .out_int32: bool = false, .right: bool =
+ *     false, .side: str? = absent, .sorter: tensor? = absent)
+ * Where elements would go in sorted rows: in front of those that they equal. */
+typedef struct {
+  int out_int32;
+  int right;
+  const char *side;
+  dt_tensor *sorter;
+} T_searchsorted_options;
+static inline T_searchsorted_options T_searchsorted_defaults(void) {
+  T_searchsorted_options options = {0, 0, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_searchsorted(
+    dt_tensor *sorted_sequence, T_Operand input, const T_searchsorted_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_searchsorted(
+    sorted_sequence, input.tensor, input.number.kind, input.number.i, input.number.f,
+    options->out_int32, options->right, options->side, options->sorter, &result));
+  return T_own_tensor_(result);
+}
+#define T_searchsorted(...) T_searchsorted_with_(__VA_ARGS__, )
+#define T_searchsorted_with_(sorted_sequence, input, ...) \
+  T_OPTIONS_(searchsorted, \
+    T_do_searchsorted(sorted_sequence, T_OP(input), &T_searchsorted_o), __VA_ARGS__)
+
+/** T_bucketize(input: operand, boundaries: tensor, .out_int32: bool = false, .right: bool = false)
+ * Which bucket each element lies in: searchsorted with one row of boundaries. */
+typedef struct {
+  int out_int32;
+  int right;
+} T_bucketize_options;
+static inline T_bucketize_options T_bucketize_defaults(void) {
+  T_bucketize_options options = {0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_bucketize(
+    T_Operand input, dt_tensor *boundaries, const T_bucketize_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bucketize(
+    input.tensor, input.number.kind, input.number.i, input.number.f, boundaries, options->out_int32,
+    options->right, &result));
+  return T_own_tensor_(result);
+}
+#define T_bucketize(...) T_bucketize_with_(__VA_ARGS__, )
+#define T_bucketize_with_(input, boundaries, ...) \
+  T_OPTIONS_(bucketize, \
+    T_do_bucketize(T_OP(input), boundaries, &T_bucketize_o), __VA_ARGS__)
+
+/** T_isin(elements: operand, test_elements: operand, .assume_unique: bool = false, .invert: bool =
+ *     false)
+ * Which elements are among the others. */
+typedef struct {
+  int assume_unique;
+  int invert;
+} T_isin_options;
+static inline T_isin_options T_isin_defaults(void) {
+  T_isin_options options = {0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_isin(
+    T_Operand elements, T_Operand test_elements, const T_isin_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_isin(
+    elements.tensor, elements.number.kind, elements.number.i, elements.number.f,
+    test_elements.tensor, test_elements.number.kind, test_elements.number.i, test_elements.number.f,
+    options->assume_unique, options->invert, &result));
+  return T_own_tensor_(result);
+}
+#define T_isin(...) T_isin_with_(__VA_ARGS__, )
+#define T_isin_with_(elements, test_elements, ...) \
+  T_OPTIONS_(isin, \
+    T_do_isin(T_OP(elements), T_OP(test_elements), &T_isin_o), __VA_ARGS__)
+
+/** T_bincount(input: tensor, .weights: tensor? = absent, .minlength: i64 = 0)
+ * How often each integer occurs; with weights, their sums. */
+typedef struct {
+  dt_tensor *weights;
+  int64_t minlength;
+} T_bincount_options;
+static inline T_bincount_options T_bincount_defaults(void) {
+  T_bincount_options options = {NULL, 0};
+  return options;
+}
+static inline dt_tensor *T_do_bincount(dt_tensor *input, const T_bincount_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bincount(input, options->weights, options->minlength, &result));
+  return T_own_tensor_(result);
+}
+#define T_bincount(...) T_bincount_with_(__VA_ARGS__, )
+#define T_bincount_with_(input, ...) \
+  T_OPTIONS_(bincount, \
+    T_do_bincount(input, &T_bincount_o), __VA_ARGS__)
+
+/** T_histc(input: tensor, .bins: i64 = 100, .min: scalar = 0, .max: scalar = 0)
+ * How many elements lie in bins of equal width. What lies outside is not counted. */
+typedef struct {
+  int64_t bins;
+  T_Number min;
+  T_Number max;
+} T_histc_options;
+static inline T_histc_options T_histc_defaults(void) {
+  T_histc_options options = {100, {DT_SCALAR_KIND_INT, 0, 0}, {DT_SCALAR_KIND_INT, 0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_histc(dt_tensor *input, const T_histc_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_histc(
+    input, options->bins, options->min.kind, options->min.i, options->min.f, options->max.kind,
+    options->max.i, options->max.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_histc(...) T_histc_with_(__VA_ARGS__, )
+#define T_histc_with_(input, ...) \
+  T_OPTIONS_(histc, \
+    T_do_histc(input, &T_histc_o), __VA_ARGS__)
+
+/** T_histogram(input: tensor, .bins: operand = 100, .range: f64[]? = absent, .weight: tensor? =
+ *     absent, .density: bool = false, .bin_edges: where this result goes)
+ * How many elements lie in bins. What lies outside is not counted. What lies in each bin, and
+ * the bins' edges. */
+typedef struct {
+  T_Operand bins;
+  T_Reals range;
+  dt_tensor *weight;
+  int density;
+  dt_tensor **bin_edges;
+} T_histogram_options;
+static inline T_histogram_options T_histogram_defaults(void) {
+  T_histogram_options options = {{NULL, {DT_SCALAR_KIND_INT, 100, 0}}, {NULL, 0}, NULL, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_histogram(dt_tensor *input, const T_histogram_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *bin_edges = NULL;
+  if (!T_stopped_()) T_check(dt_histogram(
+    input, options->bins.tensor, options->bins.number.kind, options->bins.number.i,
+    options->bins.number.f, options->range.p, options->range.n, options->weight, options->density,
+    &result, &bin_edges));
+  if (options->bin_edges) *options->bin_edges = T_own_tensor_(bin_edges);
+  else if (bin_edges) dt_tensor_release(bin_edges);
+  return T_own_tensor_(result);
+}
+#define T_histogram(...) T_histogram_with_(__VA_ARGS__, )
+#define T_histogram_with_(input, ...) \
+  T_OPTIONS_(histogram, \
+    T_do_histogram(input, &T_histogram_o), __VA_ARGS__)
+
 /** T_tensor_alias(input: tensor)
  * Makes another handle to a tensor, to be released on its own. A second handle to the same
  * tensor. */

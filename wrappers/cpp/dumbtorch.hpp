@@ -145,6 +145,17 @@ struct OptimizerStateDictResult;
 struct MaxPool2dWithIndicesResult;
 struct MaxDimResult;
 struct MinDimResult;
+struct SortResult;
+struct TopkResult;
+struct KthvalueResult;
+struct MedianDimResult;
+struct NanmedianDimResult;
+struct ModeResult;
+struct CummaxResult;
+struct CumminResult;
+struct UniqueResult;
+struct UniqueConsecutiveResult;
+struct HistogramResult;
 struct MemoryStatsResult;
 
 // Called with a tensor's gradient; may give back another one that takes its place.
@@ -744,6 +755,69 @@ class Tensor {
   // Whether all elements are close.
   bool allclose(
     const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false) const;
+  // Sorts along a dimension. Equal elements keep their order. The sorted elements, and where they
+  // were (int64).
+  SortResult sort(int64_t dim = -1, bool descending = false, bool stable = false) const;
+  // The positions of the elements in sorted order (int64).
+  Tensor argsort(int64_t dim = -1, bool descending = false, bool stable = false) const;
+  // Sorts along the first dimension.
+  Tensor msort() const;
+  // The k largest or smallest elements along a dimension; of equal ones the first. The elements,
+  // the best first, and where they are (int64).
+  TopkResult topk(int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true) const;
+  // The k-th smallest element along a dimension. The elements, and where they are (int64): of equal
+  // ones the one that a stable sort puts there.
+  KthvalueResult kthvalue(int64_t k, int64_t dim = -1, bool keepdim = false) const;
+  // The median of all elements, of two the lower; NaN if there is one. Equal elements share the
+  // gradient.
+  Tensor median() const;
+  // The median along a dimension, of two the lower; NaN if there is one. The medians, and where
+  // they are (int64).
+  MedianDimResult median(int64_t dim, bool keepdim = false) const;
+  // The median of all elements that are not NaN, of two the lower. Equal elements share the
+  // gradient.
+  Tensor nanmedian() const;
+  // The median along a dimension of what is not NaN, of two the lower. The medians, and where they
+  // are (int64).
+  NanmedianDimResult nanmedian(int64_t dim, bool keepdim = false) const;
+  // The element that occurs most often along a dimension, of several the smallest. The elements,
+  // and the positions of the last of them (int64).
+  ModeResult mode(int64_t dim = -1, bool keepdim = false) const;
+  // Quantiles along a dimension; NaN if there is one.
+  Tensor quantile(
+    const Operand& q, std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
+    const std::string& interpolation = "linear") const;
+  // Quantiles along a dimension of what is not NaN.
+  Tensor nanquantile(
+    const Operand& q, std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
+    const std::string& interpolation = "linear") const;
+  // The largest element so far along a dimension; NaN from the first one on. The largest elements
+  // so far, and the positions of the last of them (int64).
+  CummaxResult cummax(int64_t dim) const;
+  // The smallest element so far along a dimension; NaN from the first one on. The smallest elements
+  // so far, and the positions of the last of them (int64).
+  CumminResult cummin(int64_t dim) const;
+  // The elements, or slices along a dimension, that occur, each once. Every NaN is one of its own.
+  // What occurs, where in it each element or slice is, and how often each occurs (int64); what was
+  // not asked for is empty.
+  UniqueResult unique(
+    bool sorted = true, bool return_inverse = false, bool return_counts = false,
+    std::optional<int64_t> dim = std::nullopt) const;
+  // The elements, or slices along a dimension, without those that equal the one before. The first
+  // of each run, in which run each element or slice is, and how long each run is (int64); what was
+  // not asked for is empty.
+  UniqueConsecutiveResult unique_consecutive(
+    bool return_inverse = false, bool return_counts = false,
+    std::optional<int64_t> dim = std::nullopt) const;
+  // How often each integer occurs; with weights, their sums.
+  Tensor bincount(const Tensor& weights = detail::none<Tensor>(), int64_t minlength = 0) const;
+  // How many elements lie in bins of equal width. What lies outside is not counted.
+  Tensor histc(int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0) const;
+  // How many elements lie in bins. What lies outside is not counted. What lies in each bin, and the
+  // bins' edges.
+  HistogramResult histogram(
+    const Operand& bins = 100, const Reals& range = std::nullopt,
+    const Tensor& weight = detail::none<Tensor>(), bool density = false) const;
   // Number of dimensions.
   int64_t dim() const;
   // Size of one dimension.
@@ -1884,6 +1958,63 @@ struct MaxDimResult {
 struct MinDimResult {
   Tensor values;
   Tensor indices;
+};
+
+struct SortResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct TopkResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct KthvalueResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct MedianDimResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct NanmedianDimResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct ModeResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct CummaxResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct CumminResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct UniqueResult {
+  Tensor output;
+  Tensor inverse_indices;
+  Tensor counts;
+};
+
+struct UniqueConsecutiveResult {
+  Tensor output;
+  Tensor inverse_indices;
+  Tensor counts;
+};
+
+struct HistogramResult {
+  Tensor hist;
+  Tensor bin_edges;
 };
 
 struct MemoryStatsResult {
@@ -3807,6 +3938,151 @@ inline bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool
   int32_t out = 0;
   detail::check(dt_allclose(handle(), other.handle(), rtol, atol, equal_nan, &out));
   return out != 0;
+}
+
+inline SortResult Tensor::sort(int64_t dim, bool descending, bool stable) const {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_sort(handle(), dim, descending, stable, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+inline Tensor Tensor::argsort(int64_t dim, bool descending, bool stable) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_argsort(handle(), dim, descending, stable, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::msort() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_msort(handle(), &out));
+  return Tensor(out);
+}
+
+inline TopkResult Tensor::topk(int64_t k, int64_t dim, bool largest, bool sorted) const {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_topk(handle(), k, dim, largest, sorted, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+inline KthvalueResult Tensor::kthvalue(int64_t k, int64_t dim, bool keepdim) const {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_kthvalue(handle(), k, dim, keepdim, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+inline Tensor Tensor::median() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_median(handle(), &out));
+  return Tensor(out);
+}
+
+inline MedianDimResult Tensor::median(int64_t dim, bool keepdim) const {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_median_dim(handle(), dim, keepdim, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+inline Tensor Tensor::nanmedian() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nanmedian(handle(), &out));
+  return Tensor(out);
+}
+
+inline NanmedianDimResult Tensor::nanmedian(int64_t dim, bool keepdim) const {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_nanmedian_dim(handle(), dim, keepdim, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+inline ModeResult Tensor::mode(int64_t dim, bool keepdim) const {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_mode(handle(), dim, keepdim, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+inline Tensor Tensor::quantile(
+    const Operand& q, std::optional<int64_t> dim, bool keepdim,
+    const std::string& interpolation) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_quantile(
+    handle(), q.tensor(), q.number().kind(), q.number().i(), q.number().f(), detail::pointer(dim),
+    keepdim, detail::text(interpolation), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::nanquantile(
+    const Operand& q, std::optional<int64_t> dim, bool keepdim,
+    const std::string& interpolation) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nanquantile(
+    handle(), q.tensor(), q.number().kind(), q.number().i(), q.number().f(), detail::pointer(dim),
+    keepdim, detail::text(interpolation), &out));
+  return Tensor(out);
+}
+
+inline CummaxResult Tensor::cummax(int64_t dim) const {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_cummax(handle(), dim, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+inline CumminResult Tensor::cummin(int64_t dim) const {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_cummin(handle(), dim, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+inline UniqueResult Tensor::unique(
+    bool sorted, bool return_inverse, bool return_counts, std::optional<int64_t> dim) const {
+  dt_tensor* output = nullptr;
+  dt_tensor* inverse_indices = nullptr;
+  dt_tensor* counts = nullptr;
+  detail::check(dt_unique(
+    handle(), sorted, return_inverse, return_counts, detail::pointer(dim), &output,
+    &inverse_indices, &counts));
+  return {Tensor(output), Tensor(inverse_indices), Tensor(counts)};
+}
+
+inline UniqueConsecutiveResult Tensor::unique_consecutive(
+    bool return_inverse, bool return_counts, std::optional<int64_t> dim) const {
+  dt_tensor* output = nullptr;
+  dt_tensor* inverse_indices = nullptr;
+  dt_tensor* counts = nullptr;
+  detail::check(dt_unique_consecutive(
+    handle(), return_inverse, return_counts, detail::pointer(dim), &output, &inverse_indices,
+    &counts));
+  return {Tensor(output), Tensor(inverse_indices), Tensor(counts)};
+}
+
+inline Tensor Tensor::bincount(const Tensor& weights, int64_t minlength) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bincount(handle(), weights.handle(), minlength, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::histc(int64_t bins, const Scalar& min, const Scalar& max) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_histc(
+    handle(), bins, min.kind(), min.i(), min.f(), max.kind(), max.i(), max.f(), &out));
+  return Tensor(out);
+}
+
+inline HistogramResult Tensor::histogram(
+    const Operand& bins, const Reals& range, const Tensor& weight, bool density) const {
+  dt_tensor* hist = nullptr;
+  dt_tensor* bin_edges = nullptr;
+  detail::check(dt_histogram(
+    handle(), bins.tensor(), bins.number().kind(), bins.number().i(), bins.number().f(),
+    range.data(), range.size(), weight.handle(), density, &hist, &bin_edges));
+  return {Tensor(hist), Tensor(bin_edges)};
 }
 
 inline int64_t Tensor::dim() const {
@@ -7052,6 +7328,130 @@ inline bool allclose(
     const Tensor& input, const Tensor& other, double rtol = 1e-05, double atol = 1e-08,
     bool equal_nan = false) {
   return input.allclose(other, rtol, atol, equal_nan);
+}
+
+inline SortResult sort(
+    const Tensor& input, int64_t dim = -1, bool descending = false, bool stable = false) {
+  return input.sort(dim, descending, stable);
+}
+
+inline Tensor argsort(
+    const Tensor& input, int64_t dim = -1, bool descending = false, bool stable = false) {
+  return input.argsort(dim, descending, stable);
+}
+
+inline Tensor msort(const Tensor& input) {
+  return input.msort();
+}
+
+inline TopkResult topk(
+    const Tensor& input, int64_t k, int64_t dim = -1, bool largest = true, bool sorted = true) {
+  return input.topk(k, dim, largest, sorted);
+}
+
+inline KthvalueResult kthvalue(
+    const Tensor& input, int64_t k, int64_t dim = -1, bool keepdim = false) {
+  return input.kthvalue(k, dim, keepdim);
+}
+
+inline Tensor median(const Tensor& input) {
+  return input.median();
+}
+
+inline MedianDimResult median(const Tensor& input, int64_t dim, bool keepdim = false) {
+  return input.median(dim, keepdim);
+}
+
+inline Tensor nanmedian(const Tensor& input) {
+  return input.nanmedian();
+}
+
+inline NanmedianDimResult nanmedian(const Tensor& input, int64_t dim, bool keepdim = false) {
+  return input.nanmedian(dim, keepdim);
+}
+
+inline ModeResult mode(const Tensor& input, int64_t dim = -1, bool keepdim = false) {
+  return input.mode(dim, keepdim);
+}
+
+inline Tensor quantile(
+    const Tensor& input, const Operand& q, std::optional<int64_t> dim = std::nullopt,
+    bool keepdim = false, const std::string& interpolation = "linear") {
+  return input.quantile(q, dim, keepdim, interpolation);
+}
+
+inline Tensor nanquantile(
+    const Tensor& input, const Operand& q, std::optional<int64_t> dim = std::nullopt,
+    bool keepdim = false, const std::string& interpolation = "linear") {
+  return input.nanquantile(q, dim, keepdim, interpolation);
+}
+
+inline CummaxResult cummax(const Tensor& input, int64_t dim) {
+  return input.cummax(dim);
+}
+
+inline CumminResult cummin(const Tensor& input, int64_t dim) {
+  return input.cummin(dim);
+}
+
+inline UniqueResult unique(
+    const Tensor& input, bool sorted = true, bool return_inverse = false,
+    bool return_counts = false, std::optional<int64_t> dim = std::nullopt) {
+  return input.unique(sorted, return_inverse, return_counts, dim);
+}
+
+inline UniqueConsecutiveResult unique_consecutive(
+    const Tensor& input, bool return_inverse = false, bool return_counts = false,
+    std::optional<int64_t> dim = std::nullopt) {
+  return input.unique_consecutive(return_inverse, return_counts, dim);
+}
+
+// Where elements would go in sorted rows: in front of those that they equal.
+inline Tensor searchsorted(
+    const Tensor& sorted_sequence, const Operand& input, bool out_int32 = false, bool right = false,
+    const std::optional<std::string>& side = std::nullopt, const Tensor& sorter = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_searchsorted(
+    sorted_sequence.handle(), input.tensor(), input.number().kind(), input.number().i(),
+    input.number().f(), out_int32, right, detail::text(side), sorter.handle(), &out));
+  return Tensor(out);
+}
+
+// Which bucket each element lies in: searchsorted with one row of boundaries.
+inline Tensor bucketize(
+    const Operand& input, const Tensor& boundaries, bool out_int32 = false, bool right = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bucketize(
+    input.tensor(), input.number().kind(), input.number().i(), input.number().f(),
+    boundaries.handle(), out_int32, right, &out));
+  return Tensor(out);
+}
+
+// Which elements are among the others.
+inline Tensor isin(
+    const Operand& elements, const Operand& test_elements, bool assume_unique = false,
+    bool invert = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_isin(
+    elements.tensor(), elements.number().kind(), elements.number().i(), elements.number().f(),
+    test_elements.tensor(), test_elements.number().kind(), test_elements.number().i(),
+    test_elements.number().f(), assume_unique, invert, &out));
+  return Tensor(out);
+}
+
+inline Tensor bincount(const Tensor& input, const Tensor& weights = {}, int64_t minlength = 0) {
+  return input.bincount(weights, minlength);
+}
+
+inline Tensor histc(
+    const Tensor& input, int64_t bins = 100, const Scalar& min = 0, const Scalar& max = 0) {
+  return input.histc(bins, min, max);
+}
+
+inline HistogramResult histogram(
+    const Tensor& input, const Operand& bins = 100, const Reals& range = std::nullopt,
+    const Tensor& weight = {}, bool density = false) {
+  return input.histogram(bins, range, weight, density);
 }
 
 // Makes another handle to a tensor, to be released on its own. A second handle to the same tensor.

@@ -5684,70 +5684,420 @@ func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (out bool, 
 	return
 }
 
+// SortOptions are the optional arguments.
+type SortOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// Whether to sort from the largest to the smallest.
+	Descending bool
+
+	// Whether equal elements keep their order; they do either way.
+	Stable bool
+}
+
+// Sort: Sorts along a dimension. Equal elements keep their order. The sorted elements, and where
+// they were (int64).
+func (x *Tensor) Sort(options ...SortOptions) (values *Tensor, indices *Tensor, err error) {
+	o := last(options)
+	err = run(489, []any{x, o.Dim, o.Descending, o.Stable}, &values, &indices)
+	return
+}
+
+// ArgsortOptions are the optional arguments.
+type ArgsortOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// Whether to sort from the largest to the smallest.
+	Descending bool
+
+	// Whether equal elements keep their order; they do either way.
+	Stable bool
+}
+
+// Argsort: The positions of the elements in sorted order (int64).
+func (x *Tensor) Argsort(options ...ArgsortOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(490, []any{x, o.Dim, o.Descending, o.Stable}, &out)
+	return
+}
+
+// Msort: Sorts along the first dimension.
+func (x *Tensor) Msort() (out *Tensor, err error) {
+	err = run(491, []any{x}, &out)
+	return
+}
+
+// TopkOptions are the optional arguments.
+type TopkOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// The largest ones, or else the smallest.
+	Largest *bool
+
+	// Whether they come in order; they do either way.
+	Sorted *bool
+}
+
+// Topk: The k largest or smallest elements along a dimension; of equal ones the first. The
+// elements, the best first, and where they are (int64).
+func (x *Tensor) Topk(k int, options ...TopkOptions) (values *Tensor, indices *Tensor, err error) {
+	o := last(options)
+	err = run(492, []any{x, k, o.Dim, o.Largest, o.Sorted}, &values, &indices)
+	return
+}
+
+// KthvalueOptions are the optional arguments.
+type KthvalueOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+}
+
+// Kthvalue: The k-th smallest element along a dimension. The elements, and where they are (int64):
+// of equal ones the one that a stable sort puts there.
+func (x *Tensor) Kthvalue(k int, options ...KthvalueOptions) (values *Tensor, indices *Tensor, err error) {
+	o := last(options)
+	err = run(493, []any{x, k, o.Dim, o.Keepdim}, &values, &indices)
+	return
+}
+
+// Median: The median of all elements, of two the lower; NaN if there is one. Equal elements share
+// the gradient.
+func (x *Tensor) Median() (out *Tensor, err error) {
+	err = run(494, []any{x}, &out)
+	return
+}
+
+// MedianDimOptions are the optional arguments.
+type MedianDimOptions struct {
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+}
+
+// MedianDim: The median along a dimension, of two the lower; NaN if there is one. The medians, and
+// where they are (int64).
+func (x *Tensor) MedianDim(dim int, options ...MedianDimOptions) (values *Tensor, indices *Tensor, err error) {
+	o := last(options)
+	err = run(495, []any{x, dim, o.Keepdim}, &values, &indices)
+	return
+}
+
+// Nanmedian: The median of all elements that are not NaN, of two the lower. Equal elements share
+// the gradient.
+func (x *Tensor) Nanmedian() (out *Tensor, err error) {
+	err = run(496, []any{x}, &out)
+	return
+}
+
+// NanmedianDimOptions are the optional arguments.
+type NanmedianDimOptions struct {
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+}
+
+// NanmedianDim: The median along a dimension of what is not NaN, of two the lower. The medians, and
+// where they are (int64).
+func (x *Tensor) NanmedianDim(dim int, options ...NanmedianDimOptions) (values *Tensor, indices *Tensor, err error) {
+	o := last(options)
+	err = run(497, []any{x, dim, o.Keepdim}, &values, &indices)
+	return
+}
+
+// ModeOptions are the optional arguments.
+type ModeOptions struct {
+	// The dimension; negative ones count from the end.
+	Dim *int
+
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+}
+
+// Mode: The element that occurs most often along a dimension, of several the smallest. The
+// elements, and the positions of the last of them (int64).
+func (x *Tensor) Mode(options ...ModeOptions) (values *Tensor, indices *Tensor, err error) {
+	o := last(options)
+	err = run(498, []any{x, o.Dim, o.Keepdim}, &values, &indices)
+	return
+}
+
+// QuantileOptions are the optional arguments.
+type QuantileOptions struct {
+	// The dimension; absent means the flattened input.
+	Dim *int
+
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+
+	// What lies between two elements: linear, lower, higher, midpoint or nearest.
+	Interpolation string
+}
+
+// Quantile: Quantiles along a dimension; NaN if there is one.
+func (x *Tensor) Quantile(q any, options ...QuantileOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(499, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	return
+}
+
+// NanquantileOptions are the optional arguments.
+type NanquantileOptions struct {
+	// The dimension; absent means the flattened input.
+	Dim *int
+
+	// Whether the dimension stays, with size 1.
+	Keepdim bool
+
+	// What lies between two elements: linear, lower, higher, midpoint or nearest.
+	Interpolation string
+}
+
+// Nanquantile: Quantiles along a dimension of what is not NaN.
+func (x *Tensor) Nanquantile(q any, options ...NanquantileOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(500, []any{x, q, o.Dim, o.Keepdim, o.Interpolation}, &out)
+	return
+}
+
+// Cummax: The largest element so far along a dimension; NaN from the first one on. The largest
+// elements so far, and the positions of the last of them (int64).
+func (x *Tensor) Cummax(dim int) (values *Tensor, indices *Tensor, err error) {
+	err = run(501, []any{x, dim}, &values, &indices)
+	return
+}
+
+// Cummin: The smallest element so far along a dimension; NaN from the first one on. The smallest
+// elements so far, and the positions of the last of them (int64).
+func (x *Tensor) Cummin(dim int) (values *Tensor, indices *Tensor, err error) {
+	err = run(502, []any{x, dim}, &values, &indices)
+	return
+}
+
+// UniqueOptions are the optional arguments.
+type UniqueOptions struct {
+	// Whether they come in order; they do either way.
+	Sorted *bool
+
+	// Whether to say where each element went.
+	ReturnInverse bool
+
+	// Whether to say how often each occurs.
+	ReturnCounts bool
+
+	// The dimension whose slices are compared; absent means elements.
+	Dim *int
+}
+
+// Unique: The elements, or slices along a dimension, that occur, each once. Every NaN is one of its
+// own. What occurs, where in it each element or slice is, and how often each occurs (int64); what
+// was not asked for is empty.
+func (x *Tensor) Unique(options ...UniqueOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
+	o := last(options)
+	err = run(503, []any{x, o.Sorted, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	return
+}
+
+// UniqueConsecutiveOptions are the optional arguments.
+type UniqueConsecutiveOptions struct {
+	// Whether to say where each element went.
+	ReturnInverse bool
+
+	// Whether to say how often each occurs.
+	ReturnCounts bool
+
+	// The dimension whose slices are compared; absent means elements.
+	Dim *int
+}
+
+// UniqueConsecutive: The elements, or slices along a dimension, without those that equal the one
+// before. The first of each run, in which run each element or slice is, and how long each run is
+// (int64); what was not asked for is empty.
+func (x *Tensor) UniqueConsecutive(options ...UniqueConsecutiveOptions) (output *Tensor, inverseIndices *Tensor, counts *Tensor, err error) {
+	o := last(options)
+	err = run(504, []any{x, o.ReturnInverse, o.ReturnCounts, o.Dim}, &output, &inverseIndices, &counts)
+	return
+}
+
+// SearchsortedOptions are the optional arguments.
+type SearchsortedOptions struct {
+	// Whether positions are int32 rather than int64.
+	OutInt32 bool
+
+	// Whether an element goes behind those that it equals.
+	Right bool
+
+	// left or right, which is another word for `right`.
+	Side string
+
+	// Positions that bring sorted_sequence into order, if it is not.
+	Sorter *Tensor
+}
+
+// Searchsorted: Where elements would go in sorted rows: in front of those that they equal.
+func Searchsorted(sortedSequence *Tensor, input any, options ...SearchsortedOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(505, []any{sortedSequence, input, o.OutInt32, o.Right, o.Side, o.Sorter}, &out)
+	return
+}
+
+// BucketizeOptions are the optional arguments.
+type BucketizeOptions struct {
+	// Whether positions are int32 rather than int64.
+	OutInt32 bool
+
+	// Whether an element goes behind those that it equals.
+	Right bool
+}
+
+// Bucketize: Which bucket each element lies in: searchsorted with one row of boundaries.
+func Bucketize(input any, boundaries *Tensor, options ...BucketizeOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(506, []any{input, boundaries, o.OutInt32, o.Right}, &out)
+	return
+}
+
+// IsinOptions are the optional arguments.
+type IsinOptions struct {
+	// A promise that neither has an element twice; nothing depends on it.
+	AssumeUnique bool
+
+	// Whether to say which are not there.
+	Invert bool
+}
+
+// Isin: Which elements are among the others.
+func Isin(elements any, testElements any, options ...IsinOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(507, []any{elements, testElements, o.AssumeUnique, o.Invert}, &out)
+	return
+}
+
+// BincountOptions are the optional arguments.
+type BincountOptions struct {
+	// What each element counts; absent means 1.
+	Weights *Tensor
+
+	// The least length of the result.
+	Minlength int
+}
+
+// Bincount: How often each integer occurs; with weights, their sums.
+func (x *Tensor) Bincount(options ...BincountOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(508, []any{x, o.Weights, o.Minlength}, &out)
+	return
+}
+
+// HistcOptions are the optional arguments.
+type HistcOptions struct {
+	// How many bins.
+	Bins *int
+
+	// Where the first begins.
+	Min any
+
+	// Where the last ends; the same as min: both are the input's own.
+	Max any
+}
+
+// Histc: How many elements lie in bins of equal width. What lies outside is not counted.
+func (x *Tensor) Histc(options ...HistcOptions) (out *Tensor, err error) {
+	o := last(options)
+	err = run(509, []any{x, o.Bins, o.Min, o.Max}, &out)
+	return
+}
+
+// HistogramOptions are the optional arguments.
+type HistogramOptions struct {
+	// How many bins of equal width, or their edges in rising order.
+	Bins any
+
+	// Where the first begins and the last ends; absent means the input's own bounds, for edges always.
+	Range []float64
+
+	// What each element counts; absent means 1.
+	Weight *Tensor
+
+	// Whether the result integrates to 1, instead of counts.
+	Density bool
+}
+
+// Histogram: How many elements lie in bins. What lies outside is not counted. What lies in each
+// bin, and the bins' edges.
+func (x *Tensor) Histogram(options ...HistogramOptions) (hist *Tensor, binEdges *Tensor, err error) {
+	o := last(options)
+	err = run(510, []any{x, o.Bins, o.Range, o.Weight, o.Density}, &hist, &binEdges)
+	return
+}
+
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (out *Tensor, err error) {
-	err = run(489, []any{input}, &out)
+	err = run(511, []any{input}, &out)
 	return
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (out int, err error) {
-	err = run(490, []any{x}, &out)
+	err = run(512, []any{x}, &out)
 	return
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (out int, err error) {
-	err = run(491, []any{x, dim}, &out)
+	err = run(513, []any{x, dim}, &out)
 	return
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() (out []int, err error) {
-	err = run(492, []any{x}, &out)
+	err = run(514, []any{x}, &out)
 	return
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() (out []int, err error) {
-	err = run(493, []any{x}, &out)
+	err = run(515, []any{x}, &out)
 	return
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (out int, err error) {
-	err = run(494, []any{x}, &out)
+	err = run(516, []any{x}, &out)
 	return
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (out int, err error) {
-	err = run(495, []any{x}, &out)
+	err = run(517, []any{x}, &out)
 	return
 }
 
 // StorageNbytes: Bytes of the storage, which views share.
 func (x *Tensor) StorageNbytes() (out int, err error) {
-	err = run(496, []any{x}, &out)
+	err = run(518, []any{x}, &out)
 	return
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (out int, err error) {
-	err = run(497, []any{x}, &out)
+	err = run(519, []any{x}, &out)
 	return
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (out Dtype, err error) {
-	err = run(498, []any{x}, &out)
+	err = run(520, []any{x}, &out)
 	return
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (out Device, err error) {
-	err = run(499, []any{x}, &out)
+	err = run(521, []any{x}, &out)
 	return
 }
 
@@ -5760,50 +6110,50 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (out bool, err error) {
 	o := last(options)
-	err = run(500, []any{x, o.MemoryFormat}, &out)
+	err = run(522, []any{x, o.MemoryFormat}, &out)
 	return
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
 func (x *Tensor) DataPtr() (out uintptr, err error) {
-	err = run(501, []any{x}, &out)
+	err = run(523, []any{x}, &out)
 	return
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (out bool, err error) {
-	err = run(502, []any{x, other}, &out)
+	err = run(524, []any{x, other}, &out)
 	return
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (out bool, err error) {
-	err = run(503, []any{x, other}, &out)
+	err = run(525, []any{x, other}, &out)
 	return
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (out *Tensor, err error) {
-	err = run(504, []any{x}, &out)
+	err = run(526, []any{x}, &out)
 	return
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (out int, err error) {
-	err = run(505, []any{x}, &out)
+	err = run(527, []any{x}, &out)
 	return
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (out any, err error) {
-	err = run(506, []any{x}, &out)
+	err = run(528, []any{x}, &out)
 	return
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (out string, err error) {
-	err = run(507, []any{x}, &out)
+	err = run(529, []any{x}, &out)
 	return
 }
 
@@ -5828,13 +6178,13 @@ type SetPrintOptionsOptions struct {
 // SetPrintOptions: How tensors are printed from now on, by all threads.
 func SetPrintOptions(options ...SetPrintOptionsOptions) error {
 	o := last(options)
-	return run(508, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
+	return run(530, []any{o.Precision, o.Threshold, o.EdgeItems, o.LineWidth, o.SciMode})
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (out bool, err error) {
-	err = run(509, []any{x}, &out)
+	err = run(531, []any{x}, &out)
 	return
 }
 
@@ -5847,18 +6197,18 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(510, []any{x, o.RequiresGrad})
+	return x, run(532, []any{x, o.RequiresGrad})
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (out bool, err error) {
-	err = run(511, []any{x}, &out)
+	err = run(533, []any{x}, &out)
 	return
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (out *Tensor, err error) {
-	err = run(512, []any{x}, &out)
+	err = run(534, []any{x}, &out)
 	return
 }
 
@@ -5871,174 +6221,174 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	return run(513, []any{x, o.Grad})
+	return run(535, []any{x, o.Grad})
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	return run(514, []any{x})
+	return run(536, []any{x})
 }
 
 // RetainsGrad: Whether retain_grad was called on a tensor that is not a leaf.
 func (x *Tensor) RetainsGrad() (out bool, err error) {
-	err = run(515, []any{x}, &out)
+	err = run(537, []any{x}, &out)
 	return
 }
 
 // Node: Where a tensor's gradient goes, to look at. The recorded operation, or, of a leaf, what
 // adds to its gradient.
 func (x *Tensor) Node() (out *Node, err error) {
-	err = run(516, []any{x}, &out)
+	err = run(538, []any{x}, &out)
 	return
 }
 
 // OutputNr: Which output of the recorded operation the tensor is; 0 for leaves.
 func (x *Tensor) OutputNr() (out int, err error) {
-	err = run(517, []any{x}, &out)
+	err = run(539, []any{x}, &out)
 	return
 }
 
 // Name: The operation's name. "MulBackward0".
 func (x *Node) Name() (out string, err error) {
-	err = run(518, []any{x}, &out)
+	err = run(540, []any{x}, &out)
 	return
 }
 
 // Address: Tells operations apart. Where it is: one number for all handles of one operation.
 func (x *Node) Address() (out uintptr, err error) {
-	err = run(519, []any{x}, &out)
+	err = run(541, []any{x}, &out)
 	return
 }
 
 // NextCount: How many inputs gradients may go to.
 func (x *Node) NextCount() (out int, err error) {
-	err = run(520, []any{x}, &out)
+	err = run(542, []any{x}, &out)
 	return
 }
 
 // NextOutput: Which output of the operation that made an input the input is. -1 if its gradient
 // goes nowhere.
 func (x *Node) NextOutput(index int) (out int, err error) {
-	err = run(521, []any{x, index}, &out)
+	err = run(543, []any{x, index}, &out)
 	return
 }
 
 // Next: The operation that made an input; of a leaf, what adds to its gradient.
 func (x *Node) Next(index int) (out *Node, err error) {
-	err = run(522, []any{x, index}, &out)
+	err = run(544, []any{x, index}, &out)
 	return
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (out string, err error) {
-	err = run(523, []any{x}, &out)
+	err = run(545, []any{x}, &out)
 	return
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (out *Tensor, err error) {
-	err = run(524, []any{x}, &out)
+	err = run(546, []any{x}, &out)
 	return
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	return run(525, []any{x, data})
+	return run(547, []any{x, data})
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (out string, err error) {
-	err = run(526, []any{}, &out)
+	err = run(548, []any{}, &out)
 	return
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (out int, err error) {
-	err = run(527, []any{x}, &out)
+	err = run(549, []any{x}, &out)
 	return
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (out *TensorList, err error) {
-	err = run(528, []any{tensors}, &out)
+	err = run(550, []any{tensors}, &out)
 	return
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (out int, err error) {
-	err = run(529, []any{x}, &out)
+	err = run(551, []any{x}, &out)
 	return
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (out *Tensor, err error) {
-	err = run(530, []any{x, index}, &out)
+	err = run(552, []any{x, index}, &out)
 	return
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (out bool, err error) {
-	err = run(531, []any{}, &out)
+	err = run(553, []any{}, &out)
 	return
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	return run(532, []any{mode})
+	return run(554, []any{mode})
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (out bool, err error) {
-	err = run(533, []any{}, &out)
+	err = run(555, []any{}, &out)
 	return
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	return run(534, []any{mode})
+	return run(556, []any{mode})
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (out Dtype, err error) {
-	err = run(535, []any{}, &out)
+	err = run(557, []any{}, &out)
 	return
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	return run(536, []any{d})
+	return run(558, []any{d})
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (out Device, err error) {
-	err = run(537, []any{}, &out)
+	err = run(559, []any{}, &out)
 	return
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	return run(538, []any{device})
+	return run(560, []any{device})
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (out bool, err error) {
-	err = run(539, []any{device}, &out)
+	err = run(561, []any{device}, &out)
 	return
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (out int, err error) {
-	err = run(540, []any{}, &out)
+	err = run(562, []any{}, &out)
 	return
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	return run(541, []any{n})
+	return run(563, []any{n})
 }
 
 // MemoryStatsOptions are the optional arguments.
@@ -6051,24 +6401,24 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (allocated int, reserved int, peak int, err error) {
 	o := last(options)
-	err = run(542, []any{o.Device}, &allocated, &reserved, &peak)
+	err = run(564, []any{o.Device}, &allocated, &reserved, &peak)
 	return
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	return run(543, []any{log})
+	return run(565, []any{log})
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	return run(544, []any{hook})
+	return run(566, []any{hook})
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	return run(545, []any{})
+	return run(567, []any{})
 }
 
 // EmptyCacheOptions are the optional arguments.
@@ -6080,7 +6430,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	return run(546, []any{o.Device})
+	return run(568, []any{o.Device})
 }
 
 // SynchronizeOptions are the optional arguments.
@@ -6093,42 +6443,42 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	return run(547, []any{o.Device})
+	return run(569, []any{o.Device})
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (out *Tensor, err error) {
-	err = run(548, []any{x, size}, &out)
+	err = run(570, []any{x, size}, &out)
 	return
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (out *Tensor, err error) {
-	err = run(549, []any{x}, &out)
+	err = run(571, []any{x}, &out)
 	return
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	return x, run(550, []any{x})
+	return x, run(572, []any{x})
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (out *Tensor, err error) {
-	err = run(551, []any{x, other}, &out)
+	err = run(573, []any{x, other}, &out)
 	return
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (out *Tensor, err error) {
-	err = run(552, []any{x, shape}, &out)
+	err = run(574, []any{x, shape}, &out)
 	return
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (out *Tensor, err error) {
-	err = run(553, []any{x, other}, &out)
+	err = run(575, []any{x, other}, &out)
 	return
 }
 
@@ -6144,37 +6494,37 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(554, []any{x, o.StartDim, o.EndDim}, &out)
+	err = run(576, []any{x, o.StartDim, o.EndDim}, &out)
 	return
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (out *Tensor, err error) {
-	err = run(555, []any{x, dim, sizes}, &out)
+	err = run(577, []any{x, dim, sizes}, &out)
 	return
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (out *Tensor, err error) {
-	err = run(556, []any{x, dim0, dim1}, &out)
+	err = run(578, []any{x, dim0, dim1}, &out)
 	return
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (out *Tensor, err error) {
-	err = run(557, []any{x, dims}, &out)
+	err = run(579, []any{x, dims}, &out)
 	return
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (out *Tensor, err error) {
-	err = run(558, []any{x, source, destination}, &out)
+	err = run(580, []any{x, source, destination}, &out)
 	return
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (out *Tensor, err error) {
-	err = run(559, []any{x}, &out)
+	err = run(581, []any{x}, &out)
 	return
 }
 
@@ -6187,43 +6537,43 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(560, []any{x, o.Dim}, &out)
+	err = run(582, []any{x, o.Dim}, &out)
 	return
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (out *Tensor, err error) {
-	err = run(561, []any{x, dim}, &out)
+	err = run(583, []any{x, dim}, &out)
 	return
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (out *Tensor, err error) {
-	err = run(562, []any{x, size}, &out)
+	err = run(584, []any{x, size}, &out)
 	return
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (out *Tensor, err error) {
-	err = run(563, []any{x, other}, &out)
+	err = run(585, []any{x, other}, &out)
 	return
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (out *Tensor, err error) {
-	err = run(564, []any{x, size}, &out)
+	err = run(586, []any{x, size}, &out)
 	return
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (out *Tensor, err error) {
-	err = run(565, []any{x, dim, index}, &out)
+	err = run(587, []any{x, dim, index}, &out)
 	return
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (out *Tensor, err error) {
-	err = run(566, []any{x, dim, start, length}, &out)
+	err = run(588, []any{x, dim, start, length}, &out)
 	return
 }
 
@@ -6245,7 +6595,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(567, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
+	err = run(589, []any{x, o.Dim, o.Start, o.End, o.Step}, &out)
 	return
 }
 
@@ -6258,7 +6608,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(568, []any{x, size, stride, o.StorageOffset}, &out)
+	err = run(590, []any{x, size, stride, o.StorageOffset}, &out)
 	return
 }
 
@@ -6277,7 +6627,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(569, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
+	err = run(591, []any{x, o.Offset, o.Dim1, o.Dim2}, &out)
 	return
 }
 
@@ -6290,7 +6640,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(570, []any{x, chunks, o.Dim}, &out)
+	err = run(592, []any{x, chunks, o.Dim}, &out)
 	return
 }
 
@@ -6303,7 +6653,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(571, []any{x, splitSize, o.Dim}, &out)
+	err = run(593, []any{x, splitSize, o.Dim}, &out)
 	return
 }
 
@@ -6316,7 +6666,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(572, []any{x, splitSizes, o.Dim}, &out)
+	err = run(594, []any{x, splitSizes, o.Dim}, &out)
 	return
 }
 
@@ -6329,7 +6679,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) (out []*Tensor, err error) {
 	o := last(options)
-	err = run(573, []any{x, o.Dim}, &out)
+	err = run(595, []any{x, o.Dim}, &out)
 	return
 }
 
@@ -6342,7 +6692,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(574, []any{tensors, o.Dim}, &out)
+	err = run(596, []any{tensors, o.Dim}, &out)
 	return
 }
 
@@ -6355,19 +6705,19 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(575, []any{tensors, o.Dim}, &out)
+	err = run(597, []any{tensors, o.Dim}, &out)
 	return
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (out *Tensor, err error) {
-	err = run(576, []any{x, repeats}, &out)
+	err = run(598, []any{x, repeats}, &out)
 	return
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (out *Tensor, err error) {
-	err = run(577, []any{x, dims}, &out)
+	err = run(599, []any{x, dims}, &out)
 	return
 }
 
@@ -6388,129 +6738,129 @@ type InterpolateOptions struct {
 // channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(578, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
+	err = run(600, []any{input, o.Size, o.ScaleFactor, o.Mode}, &out)
 	return
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (out *Tensor, err error) {
-	err = run(579, []any{x}, &out)
+	err = run(601, []any{x}, &out)
 	return
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	return x, run(580, []any{x})
+	return x, run(602, []any{x})
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (out *Tensor, err error) {
-	err = run(581, []any{x}, &out)
+	err = run(603, []any{x}, &out)
 	return
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	return x, run(582, []any{x})
+	return x, run(604, []any{x})
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (out *Tensor, err error) {
-	err = run(583, []any{x}, &out)
+	err = run(605, []any{x}, &out)
 	return
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	return x, run(584, []any{x})
+	return x, run(606, []any{x})
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (out *Tensor, err error) {
-	err = run(585, []any{x}, &out)
+	err = run(607, []any{x}, &out)
 	return
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	return x, run(586, []any{x})
+	return x, run(608, []any{x})
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (out *Tensor, err error) {
-	err = run(587, []any{x}, &out)
+	err = run(609, []any{x}, &out)
 	return
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	return x, run(588, []any{x})
+	return x, run(610, []any{x})
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (out *Tensor, err error) {
-	err = run(589, []any{x}, &out)
+	err = run(611, []any{x}, &out)
 	return
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	return x, run(590, []any{x})
+	return x, run(612, []any{x})
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (out *Tensor, err error) {
-	err = run(591, []any{x}, &out)
+	err = run(613, []any{x}, &out)
 	return
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	return x, run(592, []any{x})
+	return x, run(614, []any{x})
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (out *Tensor, err error) {
-	err = run(593, []any{x, other}, &out)
+	err = run(615, []any{x, other}, &out)
 	return
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	return x, run(594, []any{x, other})
+	return x, run(616, []any{x, other})
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (out *Tensor, err error) {
-	err = run(595, []any{x}, &out)
+	err = run(617, []any{x}, &out)
 	return
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	return x, run(596, []any{x})
+	return x, run(618, []any{x})
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (out *Tensor, err error) {
-	err = run(597, []any{x}, &out)
+	err = run(619, []any{x}, &out)
 	return
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	return x, run(598, []any{x})
+	return x, run(620, []any{x})
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (out *Tensor, err error) {
-	err = run(599, []any{x}, &out)
+	err = run(621, []any{x}, &out)
 	return
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	return x, run(600, []any{x})
+	return x, run(622, []any{x})
 }
 
 // SubtractOptions are the optional arguments.
@@ -6522,7 +6872,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(601, []any{x, other, o.Alpha}, &out)
+	err = run(623, []any{x, other, o.Alpha}, &out)
 	return
 }
 
@@ -6535,18 +6885,18 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(602, []any{x, other, o.Alpha})
+	return x, run(624, []any{x, other, o.Alpha})
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (out *Tensor, err error) {
-	err = run(603, []any{x, other}, &out)
+	err = run(625, []any{x, other}, &out)
 	return
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	return x, run(604, []any{x, other})
+	return x, run(626, []any{x, other})
 }
 
 // DivideOptions are the optional arguments.
@@ -6558,7 +6908,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(605, []any{x, other, o.RoundingMode}, &out)
+	err = run(627, []any{x, other, o.RoundingMode}, &out)
 	return
 }
 
@@ -6571,7 +6921,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(606, []any{x, other, o.RoundingMode})
+	return x, run(628, []any{x, other, o.RoundingMode})
 }
 
 // ClipOptions are the optional arguments.
@@ -6586,7 +6936,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (out *Tensor, err error) {
 	o := last(options)
-	err = run(607, []any{x, o.Min, o.Max}, &out)
+	err = run(629, []any{x, o.Min, o.Max}, &out)
 	return
 }
 
@@ -6602,60 +6952,60 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	return x, run(608, []any{x, o.Min, o.Max})
+	return x, run(630, []any{x, o.Min, o.Max})
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (out *Tensor, err error) {
-	err = run(609, []any{x, other}, &out)
+	err = run(631, []any{x, other}, &out)
 	return
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	return x, run(610, []any{x, other})
+	return x, run(632, []any{x, other})
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (out *Tensor, err error) {
-	err = run(611, []any{x, other}, &out)
+	err = run(633, []any{x, other}, &out)
 	return
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	return x, run(612, []any{x, other})
+	return x, run(634, []any{x, other})
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (out *Tensor, err error) {
-	err = run(613, []any{x, other}, &out)
+	err = run(635, []any{x, other}, &out)
 	return
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	return x, run(614, []any{x, other})
+	return x, run(636, []any{x, other})
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (out *Tensor, err error) {
-	err = run(615, []any{x, other}, &out)
+	err = run(637, []any{x, other}, &out)
 	return
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	return x, run(616, []any{x, other})
+	return x, run(638, []any{x, other})
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (out *Tensor, err error) {
-	err = run(617, []any{x, other}, &out)
+	err = run(639, []any{x, other}, &out)
 	return
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	return x, run(618, []any{x, other})
+	return x, run(640, []any{x, other})
 }

@@ -3103,6 +3103,175 @@ static int32_t py_allclose(int64_t input, int64_t other, double rtol, double ato
   return dt_allclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out) ? -1 : out;
 }
 
+static int32_t py_sort(int64_t input, int64_t dim, int32_t descending, int32_t stable, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_sort((dt_tensor *)(intptr_t)input, dim, descending, stable, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_argsort(int64_t input, int64_t dim, int32_t descending, int32_t stable) {
+  dt_tensor *out = NULL;
+  (void)!dt_argsort((dt_tensor *)(intptr_t)input, dim, descending, stable, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_msort(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_msort((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_topk(int64_t input, int64_t k, int64_t dim, int32_t largest, int32_t sorted, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_topk((dt_tensor *)(intptr_t)input, k, dim, largest, sorted, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int32_t py_kthvalue(int64_t input, int64_t k, int64_t dim, int32_t keepdim, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_kthvalue((dt_tensor *)(intptr_t)input, k, dim, keepdim, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_median(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_median((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_median_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_median_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_nanmedian(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_nanmedian((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_nanmedian_dim(int64_t input, int64_t dim, int32_t keepdim, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_nanmedian_dim((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int32_t py_mode(int64_t input, int64_t dim, int32_t keepdim, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_mode((dt_tensor *)(intptr_t)input, dim, keepdim, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_quantile(int64_t input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, int32_t keepdim, const char *interpolation) {
+  dt_tensor *out = NULL;
+  (void)!dt_quantile((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)q, q_kind, q_i, q_f, dim_given ? &dim : NULL, keepdim, interpolation, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nanquantile(int64_t input, int64_t q, int32_t q_kind, int64_t q_i, double q_f, int32_t dim_given, int64_t dim, int32_t keepdim, const char *interpolation) {
+  dt_tensor *out = NULL;
+  (void)!dt_nanquantile((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)q, q_kind, q_i, q_f, dim_given ? &dim : NULL, keepdim, interpolation, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_cummax(int64_t input, int64_t dim, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_cummax((dt_tensor *)(intptr_t)input, dim, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int32_t py_cummin(int64_t input, int64_t dim, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_cummin((dt_tensor *)(intptr_t)input, dim, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int32_t py_unique(int64_t input, int32_t sorted, int32_t return_inverse, int32_t return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *inverse_indices = 0;
+  dt_tensor *counts = 0;
+  const int32_t status = dt_unique((dt_tensor *)(intptr_t)input, sorted, return_inverse, return_counts, dim_given ? &dim : NULL, &output, &inverse_indices, &counts);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)inverse_indices;
+  out[2] = (int64_t)(intptr_t)counts;
+  return status;
+}
+
+static int32_t py_unique_consecutive(int64_t input, int32_t return_inverse, int32_t return_counts, int32_t dim_given, int64_t dim, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *inverse_indices = 0;
+  dt_tensor *counts = 0;
+  const int32_t status = dt_unique_consecutive((dt_tensor *)(intptr_t)input, return_inverse, return_counts, dim_given ? &dim : NULL, &output, &inverse_indices, &counts);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)inverse_indices;
+  out[2] = (int64_t)(intptr_t)counts;
+  return status;
+}
+
+static int64_t py_searchsorted(int64_t sorted_sequence, int64_t input, int32_t input_kind, int64_t input_i, double input_f, int32_t out_int32, int32_t right, const char *side, int64_t sorter) {
+  dt_tensor *out = NULL;
+  (void)!dt_searchsorted((dt_tensor *)(intptr_t)sorted_sequence, (dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, out_int32, right, side, (dt_tensor *)(intptr_t)sorter, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_bucketize(int64_t input, int32_t input_kind, int64_t input_i, double input_f, int64_t boundaries, int32_t out_int32, int32_t right) {
+  dt_tensor *out = NULL;
+  (void)!dt_bucketize((dt_tensor *)(intptr_t)input, input_kind, input_i, input_f, (dt_tensor *)(intptr_t)boundaries, out_int32, right, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_isin(int64_t elements, int32_t elements_kind, int64_t elements_i, double elements_f, int64_t test_elements, int32_t test_elements_kind, int64_t test_elements_i, double test_elements_f, int32_t assume_unique, int32_t invert) {
+  dt_tensor *out = NULL;
+  (void)!dt_isin((dt_tensor *)(intptr_t)elements, elements_kind, elements_i, elements_f, (dt_tensor *)(intptr_t)test_elements, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_bincount(int64_t input, int64_t weights, int64_t minlength) {
+  dt_tensor *out = NULL;
+  (void)!dt_bincount((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)weights, minlength, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_histc(int64_t input, int64_t bins, int32_t min_kind, int64_t min_i, double min_f, int32_t max_kind, int64_t max_i, double max_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_histc((dt_tensor *)(intptr_t)input, bins, min_kind, min_i, min_f, max_kind, max_i, max_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_histogram(int64_t input, int64_t bins, int32_t bins_kind, int64_t bins_i, double bins_f, const double *range, int64_t range_n, int64_t weight, int32_t density, int64_t *out) {
+  dt_tensor *hist = 0;
+  dt_tensor *bin_edges = 0;
+  const int32_t status = dt_histogram((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)bins, bins_kind, bins_i, bins_f, list_or_null(range, range_n), list_count(range_n), (dt_tensor *)(intptr_t)weight, density, &hist, &bin_edges);
+  out[0] = (int64_t)(intptr_t)hist;
+  out[1] = (int64_t)(intptr_t)bin_edges;
+  return status;
+}
+
 static int64_t py_tensor_alias(int64_t input) {
   dt_tensor *out = NULL;
   (void)!dt_tensor_alias((dt_tensor *)(intptr_t)input, &out);

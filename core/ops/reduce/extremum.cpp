@@ -1,14 +1,9 @@
 // The largest and smallest elements, and where they are.
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
-#include "core/ops/creation.gen.h"
-#include "core/ops/indexing.gen.h"
-#include "core/ops/pointwise.gen.h"
-#include "core/ops/pointwise_logic.gen.h"
-#include "core/ops/reduce.gen.h"
+#include "core/ops/choice.h"
 #include "core/ops/reduce/checks.h"
 #include "core/ops/reduce/reduced_dims.h"
-#include "core/ops/views.gen.h"
 
 namespace dt {
 namespace {
@@ -20,15 +15,10 @@ Tensor extremum_values(Op<ReductionCall> op, const Tensor& x, const ReducedDims&
   return run_reduction(op, x, reduced, x.dtype(), x.dtype());
 }
 
-// max and min of all elements: what equals the extremum, or is NaN as it is, shares the gradient.
+// max and min of all elements: what equals the extremum shares the gradient.
 Tensor extremum_of_all(Op<ReductionCall> op, const char* node, const Tensor& x) {
   const Tensor y = extremum_values(op, x, ReducedDims(x, {}, false), true);
-  if (!needs_graph(x)) return y;
-  return record(node, y, {x}, [x = Saved::input(x), y = Saved::output(y)](BackwardCall& b) {
-    const Tensor input = x.get(b.node);
-    const Tensor hit = logical_or(eq(input, y.get(b.node)), isnan(input));
-    b.results[0] = where(hit, div(b.grad(), sum(hit)), 0);
-  });
+  return record_shared(node, y, x);
 }
 
 // amax and amin: likewise, but a factor of 0 takes the gradient from the other elements.
@@ -67,13 +57,7 @@ std::tuple<Tensor, Tensor> extremum_along(Op<ReductionAlongCall> op, const char*
   call.x = x;
   call.compute = info(x.dtype()).compute;
   run(op, call);
-  record(node, values, {x},
-         [d, at = Saved::output(indices, 1), kept = reduced.kept_sizes,
-          sizes = x.sizes()](BackwardCall& b) {
-           const Tensor zero = zeros(sizes, b.grad().dtype(), b.grad().device());
-           const Tensor positions = reshape(at.get(b.node), kept);
-           b.results[0] = scatter(zero, d, positions, reshape(b.grad(), kept));
-         });
+  record_choice(node, values, indices, x, d, reduced.kept_sizes);
   return {values, indices};
 }
 

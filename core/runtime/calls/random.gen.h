@@ -55,16 +55,6 @@ struct RandomKeysCall : Operands<1, 1> {
   std::array<double, 0> floats() const { return {}; }
 };
 
-// Positions that sort a contiguous 1-d x stably; NaN sorts as the largest.
-struct ArgsortCall : Operands<1, 1> {
-  View& y = outputs[0];
-  View& x = inputs[0];
-  bool descending = false;
-
-  std::array<int64_t, 1> ints() const { return {{descending}}; }
-  std::array<double, 0> floats() const { return {}; }
-};
-
 // 1 where u < p, else 0.
 struct BernoulliCall : Operands<1, 1> {
   View& y = outputs[0];
@@ -82,7 +72,6 @@ extern const Op<UniformCall> uniform;
 extern const Op<NormalCall> normal;
 extern const Op<RandintCall> randint;
 extern const Op<RandomKeysCall> random_keys;
-extern const Op<ArgsortCall> argsort;
 extern const Op<BernoulliCall> bernoulli;
 
 }  // namespace op

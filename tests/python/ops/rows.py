@@ -3,5 +3,6 @@
 from rows_math import ROWS as POINTWISE_ROWS
 from rows_nn import ROWS as NN_ROWS
 from rows_shape import ROWS as SHAPE_ROWS
+from rows_sorting import ROWS as SORTING_ROWS
 
-ROWS = [*POINTWISE_ROWS, *SHAPE_ROWS, *NN_ROWS]
+ROWS = [*POINTWISE_ROWS, *SHAPE_ROWS, *SORTING_ROWS, *NN_ROWS]

@@ -72,6 +72,8 @@ def is_documented(row: Row, dtype: str) -> bool:
             return whole and 0 in sizes[1]
         case "linear_activation":  # PyTorch is given two steps: the second takes no part here
             return dtype == "bool"
+        case "sort" | "argsort" | "topk" | "kthvalue" | "median_dim" | "nanmedian_dim":
+            return whole and dtype not in row.all_dtypes  # of equal elements PyTorch chooses any
         case "binary_cross_entropy_with_logits":  # PyTorch is given the formula: it checks no sizes
             return sizes[0] != sizes[1]
     return False

@@ -7083,6 +7083,485 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return out != 0
 
 
+def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
+    """Sorts along a dimension. Equal elements keep their order.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        descending: Whether to sort from the largest to the smallest.
+        stable: Whether equal elements keep their order; they do either way.
+
+    Returns:
+        The sorted elements, and where they were (int64).
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, sort, input, dim, descending, stable=stable)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_sort(input._h, dim, descending, stable, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable) from None
+    if status:
+        raise fail()
+    return sort_result((wrap(out[0]), wrap(out[1])))
+
+
+def argsort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
+    """The positions of the elements in sorted order (int64).
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        descending: Whether to sort from the largest to the smallest.
+        stable: Whether equal elements keep their order; they do either way.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, argsort, input, dim, descending, stable=stable)
+    try:
+        out = lib.py_argsort(input._h, dim, descending, stable)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "argsort", "input:tensor dim:i64 descending:bool stable:bool", input, dim, descending, stable) from None
+    return wrap(out)
+
+
+def msort(input, *, out=None):
+    """Sorts along the first dimension."""
+    if out is not None:
+        return into(out, msort, input)
+    try:
+        out = lib.py_msort(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "msort", "input:tensor", input) from None
+    return wrap(out)
+
+
+def topk(input, k, dim=-1, largest=True, sorted=True, *, axis=None, out=None):
+    """The k largest or smallest elements along a dimension; of equal ones the first.
+
+    Args:
+        k: How many.
+        dim: The dimension; negative ones count from the end.
+        largest: The largest ones, or else the smallest.
+        sorted: Whether they come in order; they do either way.
+
+    Returns:
+        The elements, the best first, and where they are (int64).
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, topk, input, k, dim, largest, sorted)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_topk(input._h, k, dim, largest, sorted, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "topk", "input:tensor k:i64 dim:i64 largest:bool sorted:bool", input, k, dim, largest, sorted) from None
+    if status:
+        raise fail()
+    return topk_result((wrap(out[0]), wrap(out[1])))
+
+
+def kthvalue(input, k, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
+    """The k-th smallest element along a dimension.
+
+    Args:
+        k: Which one: 1 is the smallest.
+        dim: The dimension; negative ones count from the end.
+        keepdim: Whether the dimension stays, with size 1.
+
+    Returns:
+        The elements, and where they are (int64): of equal ones the one that a stable sort
+        puts there.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, kthvalue, input, k, dim, keepdim)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_kthvalue(input._h, k, dim, keepdim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "kthvalue", "input:tensor k:i64 dim:i64 keepdim:bool", input, k, dim, keepdim) from None
+    if status:
+        raise fail()
+    return kthvalue_result((wrap(out[0]), wrap(out[1])))
+
+
+def median(input, *, out=None):
+    """The median of all elements, of two the lower; NaN if there is one. Equal elements share
+    the gradient.
+    """
+    if out is not None:
+        return into(out, median, input)
+    try:
+        out = lib.py_median(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "median", "input:tensor", input) from None
+    return wrap(out)
+
+
+def median_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """The median along a dimension, of two the lower; NaN if there is one.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        keepdim: Whether the dimension stays, with size 1.
+
+    Returns:
+        The medians, and where they are (int64).
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_median_dim(input._h, dim, keepdim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "median", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim) from None
+    if status:
+        raise fail()
+    return median_dim_result((wrap(out[0]), wrap(out[1])))
+
+
+def nanmedian(input, *, out=None):
+    """The median of all elements that are not NaN, of two the lower. Equal elements share the
+    gradient.
+    """
+    if out is not None:
+        return into(out, nanmedian, input)
+    try:
+        out = lib.py_nanmedian(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nanmedian", "input:tensor", input) from None
+    return wrap(out)
+
+
+def nanmedian_dim(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """The median along a dimension of what is not NaN, of two the lower.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        keepdim: Whether the dimension stays, with size 1.
+
+    Returns:
+        The medians, and where they are (int64).
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_nanmedian_dim(input._h, dim, keepdim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nanmedian", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim) from None
+    if status:
+        raise fail()
+    return nanmedian_dim_result((wrap(out[0]), wrap(out[1])))
+
+
+def mode(input, dim=-1, keepdim=False, *, axis=None, keepdims=None, out=None):
+    """The element that occurs most often along a dimension, of several the smallest.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        keepdim: Whether the dimension stays, with size 1.
+
+    Returns:
+        The elements, and the positions of the last of them (int64).
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, mode, input, dim, keepdim)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_mode(input._h, dim, keepdim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "mode", "input:tensor dim:i64 keepdim:bool", input, dim, keepdim) from None
+    if status:
+        raise fail()
+    return mode_result((wrap(out[0]), wrap(out[1])))
+
+
+def quantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=None, keepdims=None, out=None):
+    """Quantiles along a dimension; NaN if there is one.
+
+    Args:
+        q: A number in [0, 1], or a tensor of them of the input's dtype: the result's first
+            dimension is then theirs.
+        dim: The dimension; absent means the flattened input.
+        keepdim: Whether the dimension stays, with size 1.
+        interpolation: What lies between two elements: linear, lower, higher, midpoint or
+            nearest.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, quantile, input, q, dim, keepdim, interpolation=interpolation)
+    try:
+        q_h, q_kind, q_i, q_f = read_operand(q)
+        out = lib.py_quantile(input._h, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "quantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation) from None
+    return wrap(out)
+
+
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation='linear', axis=None, keepdims=None, out=None):
+    """Quantiles along a dimension of what is not NaN.
+
+    Args:
+        q: A number in [0, 1], or a tensor of them of the input's dtype: the result's first
+            dimension is then theirs.
+        dim: The dimension; absent means the flattened input.
+        keepdim: Whether the dimension stays, with size 1.
+        interpolation: What lies between two elements: linear, lower, higher, midpoint or
+            nearest.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, nanquantile, input, q, dim, keepdim, interpolation=interpolation)
+    try:
+        q_h, q_kind, q_i, q_f = read_operand(q)
+        out = lib.py_nanquantile(input._h, q_h, q_kind, q_i, q_f, dim is not None, 0 if dim is None else dim, keepdim, c_string(interpolation))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nanquantile", "input:tensor q:operand dim:i64? keepdim:bool interpolation:str", input, q, dim, keepdim, interpolation) from None
+    return wrap(out)
+
+
+def cummax(input, dim=None, *, axis=None, out=None):
+    """The largest element so far along a dimension; NaN from the first one on.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+
+    Returns:
+        The largest elements so far, and the positions of the last of them (int64).
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, cummax, input, dim)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_cummax(input._h, dim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cummax", "input:tensor dim:i64", input, dim) from None
+    if status:
+        raise fail()
+    return cummax_result((wrap(out[0]), wrap(out[1])))
+
+
+def cummin(input, dim=None, *, axis=None, out=None):
+    """The smallest element so far along a dimension; NaN from the first one on.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+
+    Returns:
+        The smallest elements so far, and the positions of the last of them (int64).
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, cummin, input, dim)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_cummin(input._h, dim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cummin", "input:tensor dim:i64", input, dim) from None
+    if status:
+        raise fail()
+    return cummin_result((wrap(out[0]), wrap(out[1])))
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None, *, axis=None, out=None):
+    """The elements, or slices along a dimension, that occur, each once. Every NaN is one of
+    its own.
+
+    Args:
+        sorted: Whether they come in order; they do either way.
+        return_inverse: Whether to say where each element went.
+        return_counts: Whether to say how often each occurs.
+        dim: The dimension whose slices are compared; absent means elements.
+
+    Returns:
+        What occurs, where in it each element or slice is, and how often each occurs
+        (int64); what was not asked for is empty.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, unique, input, sorted, return_inverse, return_counts, dim)
+    try:
+        out = ffi_new("int64_t[3]")
+        status = lib.py_unique(input._h, sorted, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "unique", "input:tensor sorted:bool return_inverse:bool return_counts:bool dim:i64?", input, sorted, return_inverse, return_counts, dim) from None
+    if status:
+        raise fail()
+    return unique_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None, *, axis=None, out=None):
+    """The elements, or slices along a dimension, without those that equal the one before.
+
+    Args:
+        return_inverse: Whether to say where each element went.
+        return_counts: Whether to say how often each occurs.
+        dim: The dimension whose slices are compared; absent means elements.
+
+    Returns:
+        The first of each run, in which run each element or slice is, and how long each run
+        is (int64); what was not asked for is empty.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, unique_consecutive, input, return_inverse, return_counts, dim)
+    try:
+        out = ffi_new("int64_t[3]")
+        status = lib.py_unique_consecutive(input._h, return_inverse, return_counts, dim is not None, 0 if dim is None else dim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "unique_consecutive", "input:tensor return_inverse:bool return_counts:bool dim:i64?", input, return_inverse, return_counts, dim) from None
+    if status:
+        raise fail()
+    return unique_consecutive_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+    """Where elements would go in sorted rows: in front of those that they equal.
+
+    Args:
+        sorted_sequence: Rows in rising order: one, or as many as the input has.
+        out_int32: Whether positions are int32 rather than int64.
+        right: Whether an element goes behind those that it equals.
+        side: left or right, which is another word for `right`.
+        sorter: Positions that bring sorted_sequence into order, if it is not.
+    """
+    if out is not None:
+        return into(out, searchsorted, sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
+    try:
+        input_h, input_kind, input_i, input_f = read_operand(input)
+        out = lib.py_searchsorted(sorted_sequence._h, input_h, input_kind, input_i, input_f, out_int32, right, NULL if side is None else c_string(side), 0 if sorter is None else sorter._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "searchsorted", "sorted_sequence:tensor input:operand out_int32:bool right:bool side:str? sorter:tensor?", sorted_sequence, input, out_int32, right, side, sorter) from None
+    return wrap(out)
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
+    """Which bucket each element lies in: searchsorted with one row of boundaries.
+
+    Args:
+        boundaries: The boundaries of the buckets in rising order.
+        out_int32: Whether positions are int32 rather than int64.
+        right: Whether an element goes behind those that it equals.
+    """
+    if out is not None:
+        return into(out, bucketize, input, boundaries, out_int32=out_int32, right=right)
+    try:
+        input_h, input_kind, input_i, input_f = read_operand(input)
+        out = lib.py_bucketize(input_h, input_kind, input_i, input_f, boundaries._h, out_int32, right)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bucketize", "input:operand boundaries:tensor out_int32:bool right:bool", input, boundaries, out_int32, right) from None
+    return wrap(out)
+
+
+def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
+    """Which elements are among the others.
+
+    Args:
+        elements: What is looked for.
+        test_elements: Where.
+        assume_unique: A promise that neither has an element twice; nothing depends on it.
+        invert: Whether to say which are not there.
+    """
+    if out is not None:
+        return into(out, isin, elements, test_elements, assume_unique=assume_unique, invert=invert)
+    try:
+        elements_h, elements_kind, elements_i, elements_f = read_operand(elements)
+        test_elements_h, test_elements_kind, test_elements_i, test_elements_f = read_operand(test_elements)
+        out = lib.py_isin(elements_h, elements_kind, elements_i, elements_f, test_elements_h, test_elements_kind, test_elements_i, test_elements_f, assume_unique, invert)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "isin", "elements:operand test_elements:operand assume_unique:bool invert:bool", elements, test_elements, assume_unique, invert) from None
+    return wrap(out)
+
+
+def bincount(input, weights=None, minlength=0, *, out=None):
+    """How often each integer occurs; with weights, their sums.
+
+    Args:
+        weights: What each element counts; absent means 1.
+        minlength: The least length of the result.
+    """
+    if out is not None:
+        return into(out, bincount, input, weights, minlength)
+    try:
+        out = lib.py_bincount(input._h, 0 if weights is None else weights._h, minlength)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bincount", "input:tensor weights:tensor? minlength:i64", input, weights, minlength) from None
+    return wrap(out)
+
+
+def histc(input, bins=100, min=0, max=0, *, out=None):
+    """How many elements lie in bins of equal width. What lies outside is not counted.
+
+    Args:
+        bins: How many bins.
+        min: Where the first begins.
+        max: Where the last ends; the same as min: both are the input's own.
+    """
+    if out is not None:
+        return into(out, histc, input, bins, min, max)
+    try:
+        min_kind, min_i, min_f = read_scalar(min)
+        max_kind, max_i, max_f = read_scalar(max)
+        out = lib.py_histc(input._h, bins, min_kind, min_i, min_f, max_kind, max_i, max_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "histc", "input:tensor bins:i64 min:scalar max:scalar", input, bins, min, max) from None
+    return wrap(out)
+
+
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
+    """How many elements lie in bins. What lies outside is not counted.
+
+    Args:
+        bins: How many bins of equal width, or their edges in rising order.
+        range: Where the first begins and the last ends; absent means the input's own
+            bounds, for edges always.
+        weight: What each element counts; absent means 1.
+        density: Whether the result integrates to 1, instead of counts.
+
+    Returns:
+        What lies in each bin, and the bins' edges.
+    """
+    if out is not None:
+        return into(out, histogram, input, bins, range=range, weight=weight, density=density)
+    try:
+        bins_h, bins_kind, bins_i, bins_f = read_operand(bins)
+        range_c, range_c_n = optional_floats(range, 0)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_histogram(input._h, bins_h, bins_kind, bins_i, bins_f, range_c, range_c_n, 0 if weight is None else weight._h, density, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "histogram", "input:tensor bins:operand range:f64[]? weight:tensor? density:bool", input, bins, range, weight, density) from None
+    if status:
+        raise fail()
+    return histogram_result((wrap(out[0]), wrap(out[1])))
+
+
 def tensor_alias(input):
     """Makes another handle to a tensor, to be released on its own.
 
@@ -9639,6 +10118,17 @@ optimizer_state_dict_result = result_type("optimizer_state_dict", "names tensors
 max_pool2d_with_indices_result = result_type("max_pool2d_with_indices", "values indices")
 max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
+sort_result = result_type("sort", "values indices")
+topk_result = result_type("topk", "values indices")
+kthvalue_result = result_type("kthvalue", "values indices")
+median_dim_result = result_type("median", "values indices")
+nanmedian_dim_result = result_type("nanmedian", "values indices")
+mode_result = result_type("mode", "values indices")
+cummax_result = result_type("cummax", "values indices")
+cummin_result = result_type("cummin", "values indices")
+unique_result = result_type("unique", "output inverse_indices counts")
+unique_consecutive_result = result_type("unique_consecutive", "output inverse_indices counts")
+histogram_result = result_type("histogram", "hist bin_edges")
 memory_stats_result = result_type("memory_stats", "allocated reserved peak")
 METHODS = {
     "backward": tensor_backward,
@@ -9885,6 +10375,23 @@ METHODS = {
     "equal": equal,
     "isclose": isclose,
     "allclose": allclose,
+    "sort": sort,
+    "argsort": argsort,
+    "msort": msort,
+    "topk": topk,
+    "kthvalue": kthvalue,
+    "median": median,
+    "nanmedian": nanmedian,
+    "mode": mode,
+    "quantile": quantile,
+    "nanquantile": nanquantile,
+    "cummax": cummax,
+    "cummin": cummin,
+    "unique": unique,
+    "unique_consecutive": unique_consecutive,
+    "bincount": bincount,
+    "histc": histc,
+    "histogram": histogram,
     "dim": tensor_dim,
     "size": tensor_size,
     "stride": tensor_stride,
@@ -10404,6 +10911,26 @@ NAMESPACES = {
         "equal": equal,
         "isclose": isclose,
         "allclose": allclose,
+        "sort": sort,
+        "argsort": argsort,
+        "msort": msort,
+        "topk": topk,
+        "kthvalue": kthvalue,
+        "median": median,
+        "nanmedian": nanmedian,
+        "mode": mode,
+        "quantile": quantile,
+        "nanquantile": nanquantile,
+        "cummax": cummax,
+        "cummin": cummin,
+        "unique": unique,
+        "unique_consecutive": unique_consecutive,
+        "searchsorted": searchsorted,
+        "bucketize": bucketize,
+        "isin": isin,
+        "bincount": bincount,
+        "histc": histc,
+        "histogram": histogram,
         "build_info": build_info,
         "is_grad_enabled": is_grad_enabled,
         "set_grad_enabled": set_grad_enabled,

@@ -76,6 +76,37 @@ def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None,
     return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
 
 
+def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """median(input) and median(input, dim, keepdim)."""
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    return _extreme(_ops.median, _ops.median_dim, None, input, None, dim, keepdim)
+
+
+def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+    """nanmedian(input) and nanmedian(input, dim, keepdim)."""
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    return _extreme(_ops.nanmedian, _ops.nanmedian_dim, None, input, None, dim, keepdim)
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """What occurs; with return_inverse, return_counts a tuple with what was asked for."""
+    results = _ops.unique(input, sorted, return_inverse, return_counts, dim)
+    return _asked_for(results, return_inverse, return_counts)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The first of each run; with return_inverse, return_counts a tuple with what was asked for."""
+    results = _ops.unique_consecutive(input, return_inverse, return_counts, dim)
+    return _asked_for(results, return_inverse, return_counts)
+
+
+def _asked_for(results, return_inverse, return_counts):
+    output, inverse, counts = results
+    if not (return_inverse or return_counts):
+        return output
+    return (output, *(inverse,) * bool(return_inverse), *(counts,) * bool(return_counts))
+
+
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """1-d convolution. padding is numbers, "valid" (none) or "same" (the output is as large)."""
     function = _ops.conv1d_padding if isinstance(padding, str) else _ops.conv1d
@@ -219,11 +250,16 @@ _LISTED = (
     where,
     nonzero,
     round,
+    median,
+    nanmedian,
+    unique,
+    unique_consecutive,
 )
 _CONVOLUTIONS = (conv1d, conv2d, conv3d)
 FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, scatter_, round_, *_CONVOLUTIONS)}
 METHODS = {
     f.__name__: f
     for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_)
+    + (median, nanmedian, unique, unique_consecutive)
 }
 METHODS["where"] = _where_method
