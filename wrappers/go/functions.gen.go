@@ -2755,15 +2755,117 @@ func (x *Tensor) Bmm(mat2 *Tensor) (*Tensor, error) {
 	return hold[Tensor](r, 0), err
 }
 
+// BaddbmmOptions are the optional arguments.
+type BaddbmmOptions struct {
+	// Factor of input; 0 ignores it, NaN and all.
+	Beta any
+
+	// Factor of the product.
+	Alpha any
+}
+
+// Baddbmm: beta * input + alpha * (batch1 @ batch2), matrix by matrix.
+func (x *Tensor) Baddbmm(batch1 *Tensor, batch2 *Tensor, options ...BaddbmmOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(163, x, batch1, batch2, o.Beta, o.Alpha)
+	return hold[Tensor](r, 0), err
+}
+
+// Baddbmm_Options are the optional arguments.
+type Baddbmm_Options struct {
+	// Factor of input; 0 ignores it, NaN and all.
+	Beta any
+
+	// Factor of the product.
+	Alpha any
+}
+
+// Baddbmm_: In-place version of `baddbmm`.
+func (x *Tensor) Baddbmm_(batch1 *Tensor, batch2 *Tensor, options ...Baddbmm_Options) (*Tensor, error) {
+	o := last(options)
+	_, err := run(164, x, batch1, batch2, o.Beta, o.Alpha)
+	return x, err
+}
+
+// AddbmmOptions are the optional arguments.
+type AddbmmOptions struct {
+	// Factor of input; 0 ignores it, NaN and all.
+	Beta any
+
+	// Factor of the product.
+	Alpha any
+}
+
+// Addbmm: beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+func (x *Tensor) Addbmm(batch1 *Tensor, batch2 *Tensor, options ...AddbmmOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(165, x, batch1, batch2, o.Beta, o.Alpha)
+	return hold[Tensor](r, 0), err
+}
+
+// Addbmm_Options are the optional arguments.
+type Addbmm_Options struct {
+	// Factor of input; 0 ignores it, NaN and all.
+	Beta any
+
+	// Factor of the product.
+	Alpha any
+}
+
+// Addbmm_: In-place version of `addbmm`.
+func (x *Tensor) Addbmm_(batch1 *Tensor, batch2 *Tensor, options ...Addbmm_Options) (*Tensor, error) {
+	o := last(options)
+	_, err := run(166, x, batch1, batch2, o.Beta, o.Alpha)
+	return x, err
+}
+
 // Mv: Product of a matrix [n, k] and a vector [k]: [n].
 func (x *Tensor) Mv(vec *Tensor) (*Tensor, error) {
-	r, err := run(163, x, vec)
+	r, err := run(167, x, vec)
+	return hold[Tensor](r, 0), err
+}
+
+// AddmvOptions are the optional arguments.
+type AddmvOptions struct {
+	// Factor of input; 0 ignores it, NaN and all.
+	Beta any
+
+	// Factor of the product.
+	Alpha any
+}
+
+// Addmv: beta * input + alpha * (mat @ vec).
+func (x *Tensor) Addmv(mat *Tensor, vec *Tensor, options ...AddmvOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(168, x, mat, vec, o.Beta, o.Alpha)
+	return hold[Tensor](r, 0), err
+}
+
+// Addmv_Options are the optional arguments.
+type Addmv_Options struct {
+	// Factor of input; 0 ignores it, NaN and all.
+	Beta any
+
+	// Factor of the product.
+	Alpha any
+}
+
+// Addmv_: In-place version of `addmv`.
+func (x *Tensor) Addmv_(mat *Tensor, vec *Tensor, options ...Addmv_Options) (*Tensor, error) {
+	o := last(options)
+	_, err := run(169, x, mat, vec, o.Beta, o.Alpha)
+	return x, err
+}
+
+// Vdot: Inner product of two vectors, 0-d; of complex numbers it would conjugate the first.
+func (x *Tensor) Vdot(other *Tensor) (*Tensor, error) {
+	r, err := run(170, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Dot: Inner product of two vectors, 0-d.
 func (x *Tensor) Dot(tensor *Tensor) (*Tensor, error) {
-	r, err := run(164, x, tensor)
+	r, err := run(171, x, tensor)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2779,7 +2881,7 @@ type AddmmOptions struct {
 // Addmm: beta * input + alpha * (mat1 @ mat2).
 func (x *Tensor) Addmm(mat1 *Tensor, mat2 *Tensor, options ...AddmmOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(165, x, mat1, mat2, o.Beta, o.Alpha)
+	r, err := run(172, x, mat1, mat2, o.Beta, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2795,7 +2897,343 @@ type Addmm_Options struct {
 // Addmm_: In-place version of `addmm`.
 func (x *Tensor) Addmm_(mat1 *Tensor, mat2 *Tensor, options ...Addmm_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(166, x, mat1, mat2, o.Beta, o.Alpha)
+	_, err := run(173, x, mat1, mat2, o.Beta, o.Alpha)
+	return x, err
+}
+
+// Outer: All products of an element of the one and one of the other: [n, m].
+func (x *Tensor) Outer(vec2 *Tensor) (*Tensor, error) {
+	r, err := run(174, x, vec2)
+	return hold[Tensor](r, 0), err
+}
+
+// AddrOptions are the optional arguments.
+type AddrOptions struct {
+	// Factor of input; 0 ignores it, NaN and all.
+	Beta any
+
+	// Factor of the product.
+	Alpha any
+}
+
+// Addr: beta * input + alpha * outer(vec1, vec2).
+func (x *Tensor) Addr(vec1 *Tensor, vec2 *Tensor, options ...AddrOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(175, x, vec1, vec2, o.Beta, o.Alpha)
+	return hold[Tensor](r, 0), err
+}
+
+// Addr_Options are the optional arguments.
+type Addr_Options struct {
+	// Factor of input; 0 ignores it, NaN and all.
+	Beta any
+
+	// Factor of the product.
+	Alpha any
+}
+
+// Addr_: In-place version of `addr`.
+func (x *Tensor) Addr_(vec1 *Tensor, vec2 *Tensor, options ...Addr_Options) (*Tensor, error) {
+	o := last(options)
+	_, err := run(176, x, vec1, vec2, o.Beta, o.Alpha)
+	return x, err
+}
+
+// Inner: Sums of products over the last dimension of both; with a number, its product with each
+// element.
+func (x *Tensor) Inner(other *Tensor) (*Tensor, error) {
+	r, err := run(177, x, other)
+	return hold[Tensor](r, 0), err
+}
+
+// CrossOptions are the optional arguments.
+type CrossOptions struct {
+	// A dimension of size 3; absent: the first such.
+	Dim *int
+}
+
+// Cross: Cross product of vectors of three elements.
+func (x *Tensor) Cross(other *Tensor, options ...CrossOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(178, x, other, o.Dim)
+	return hold[Tensor](r, 0), err
+}
+
+// Kron: Kronecker product: each element of input times the whole of other.
+func (x *Tensor) Kron(other *Tensor) (*Tensor, error) {
+	r, err := run(179, x, other)
+	return hold[Tensor](r, 0), err
+}
+
+// Einsum: Sums of products over the dimensions that the equation names: those that it does not name
+// behind the arrow are summed.
+func Einsum(equation string, operands []*Tensor) (*Tensor, error) {
+	r, err := run(180, equation, operands)
+	return hold[Tensor](r, 0), err
+}
+
+// TensordotOptions are the optional arguments.
+type TensordotOptions struct {
+	// How many of the last dimensions of a and of the first of b.
+	Dims *int
+}
+
+// Tensordot: Sums of products over several dimensions.
+func Tensordot(a *Tensor, b *Tensor, options ...TensordotOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(181, a, b, o.Dims)
+	return hold[Tensor](r, 0), err
+}
+
+// TensordotDims: tensordot over dimensions that are named.
+func TensordotDims(a *Tensor, b *Tensor, dimsA []int, dimsB []int) (*Tensor, error) {
+	r, err := run(182, a, b, dimsA, dimsB)
+	return hold[Tensor](r, 0), err
+}
+
+// BilinearOptions are the optional arguments.
+type BilinearOptions struct {
+	// What is added, [k].
+	Bias *Tensor
+}
+
+// Bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k.
+func Bilinear(input1 *Tensor, input2 *Tensor, weight *Tensor, options ...BilinearOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(183, input1, input2, weight, o.Bias)
+	return hold[Tensor](r, 0), err
+}
+
+// LinalgMatmul: Another name of `matmul`.
+func LinalgMatmul(input *Tensor, other *Tensor) (*Tensor, error) {
+	r, err := run(184, input, other)
+	return hold[Tensor](r, 0), err
+}
+
+// MatrixPower: Products of n equal matrices; the identity for n = 0.
+func (x *Tensor) MatrixPower(n int) (*Tensor, error) {
+	r, err := run(185, x, n)
+	return hold[Tensor](r, 0), err
+}
+
+// LinalgMultiDot: Product of several matrices, in the order that takes the fewest multiplications.
+func LinalgMultiDot(tensors []*Tensor) (*Tensor, error) {
+	r, err := run(186, tensors)
+	return hold[Tensor](r, 0), err
+}
+
+// ChainMatmul: Product of several matrices, in the order that takes the fewest multiplications.
+func ChainMatmul(matrices []*Tensor) (*Tensor, error) {
+	r, err := run(187, matrices)
+	return hold[Tensor](r, 0), err
+}
+
+// Trace: Sum of the elements on the diagonal.
+func (x *Tensor) Trace() (*Tensor, error) {
+	r, err := run(188, x)
+	return hold[Tensor](r, 0), err
+}
+
+// LinalgDiagonalOptions are the optional arguments.
+type LinalgDiagonalOptions struct {
+	// Which diagonal: 0 is the main one.
+	Offset int
+
+	// The first dimension of the matrices.
+	Dim1 *int
+
+	// The second dimension of the matrices.
+	Dim2 *int
+}
+
+// LinalgDiagonal: The diagonals of matrices, as a view.
+func LinalgDiagonal(input *Tensor, options ...LinalgDiagonalOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(189, input, o.Offset, o.Dim1, o.Dim2)
+	return hold[Tensor](r, 0), err
+}
+
+// LinalgCrossOptions are the optional arguments.
+type LinalgCrossOptions struct {
+	// A dimension of size 3.
+	Dim *int
+}
+
+// LinalgCross: Cross product of vectors of three elements.
+func LinalgCross(input *Tensor, other *Tensor, options ...LinalgCrossOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(190, input, other, o.Dim)
+	return hold[Tensor](r, 0), err
+}
+
+// LinalgVecdotOptions are the optional arguments.
+type LinalgVecdotOptions struct {
+	// The dimension.
+	Dim *int
+}
+
+// LinalgVecdot: Inner products of vectors along a dimension.
+func LinalgVecdot(x_ *Tensor, y *Tensor, options ...LinalgVecdotOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(191, x_, y, o.Dim)
+	return hold[Tensor](r, 0), err
+}
+
+// LinalgVectorNormOptions are the optional arguments.
+type LinalgVectorNormOptions struct {
+	// The exponent; inf, -inf and 0 are the largest, the smallest and the count of nonzero elements.
+	Ord any
+
+	// The dimensions; absent: all.
+	Dim []int
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+
+	// The dtype to convert to first.
+	Dtype Dtype
+}
+
+// LinalgVectorNorm: Vector norm: (sum |x|^ord)^(1/ord).
+func LinalgVectorNorm(input *Tensor, options ...LinalgVectorNormOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(192, input, o.Ord, o.Dim, o.Keepdim, o.Dtype)
+	return hold[Tensor](r, 0), err
+}
+
+// LinalgMatrixNormOptions are the optional arguments.
+type LinalgMatrixNormOptions struct {
+	// Absent ('fro' in Python): the root of the sum of squares; 1 and inf: the largest sum of |x| of a
+	// column, of a row; -1 and -inf: the smallest.
+	Ord any
+
+	// The two dimensions of the matrices.
+	Dim []int
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+
+	// The dtype to convert to first.
+	Dtype Dtype
+}
+
+// LinalgMatrixNorm: Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+func LinalgMatrixNorm(input *Tensor, options ...LinalgMatrixNormOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(193, input, o.Ord, o.Dim, o.Keepdim, o.Dtype)
+	return hold[Tensor](r, 0), err
+}
+
+// LinalgNormOptions are the optional arguments.
+type LinalgNormOptions struct {
+	// Which norm; absent: the root of the sum of squares.
+	Ord any
+
+	// One dimension, of vectors, or two, of matrices; absent: all.
+	Dim []int
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+
+	// The dtype to convert to first.
+	Dtype Dtype
+}
+
+// LinalgNorm: vector_norm of vectors, matrix_norm of matrices.
+func LinalgNorm(input *Tensor, options ...LinalgNormOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(194, input, o.Ord, o.Dim, o.Keepdim, o.Dtype)
+	return hold[Tensor](r, 0), err
+}
+
+// CosineSimilarityOptions are the optional arguments.
+type CosineSimilarityOptions struct {
+	// The dimension.
+	Dim *int
+
+	// What lengths are at least.
+	Eps *float64
+}
+
+// CosineSimilarity: Cosine of the angle between vectors along a dimension.
+func CosineSimilarity(x1 *Tensor, x2 *Tensor, options ...CosineSimilarityOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(195, x1, x2, o.Dim, o.Eps)
+	return hold[Tensor](r, 0), err
+}
+
+// PairwiseDistanceOptions are the optional arguments.
+type PairwiseDistanceOptions struct {
+	// The exponent of the norm.
+	P *float64
+
+	// What is added to each difference.
+	Eps *float64
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+}
+
+// PairwiseDistance: norm(x1 - x2 + eps) along the last dimension.
+func PairwiseDistance(x1 *Tensor, x2 *Tensor, options ...PairwiseDistanceOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(196, x1, x2, o.P, o.Eps, o.Keepdim)
+	return hold[Tensor](r, 0), err
+}
+
+// DistOptions are the optional arguments.
+type DistOptions struct {
+	// The exponent of the norm.
+	P any
+}
+
+// Dist: norm(input - other) of all elements.
+func (x *Tensor) Dist(other *Tensor, options ...DistOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(197, x, other, o.P)
+	return hold[Tensor](r, 0), err
+}
+
+// CdistOptions are the optional arguments.
+type CdistOptions struct {
+	// The exponent of the norm.
+	P *float64
+
+	// Whether the Euclidean distance comes from a product: 0, as absent, for more than 25 rows; 1
+	// always; 2 never.
+	ComputeMode *int
+}
+
+// Cdist: Distances between each row of the one and each of the other: [..., n, m].
+func Cdist(x1 *Tensor, x2 *Tensor, options ...CdistOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(198, x1, x2, o.P, o.ComputeMode)
+	return hold[Tensor](r, 0), err
+}
+
+// PdistOptions are the optional arguments.
+type PdistOptions struct {
+	// The exponent of the norm.
+	P *float64
+}
+
+// Pdist: Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2),
+// ...
+func Pdist(input *Tensor, options ...PdistOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(199, input, o.P)
+	return hold[Tensor](r, 0), err
+}
+
+// Renorm: The input with those slices along a dimension scaled down whose norm is larger.
+func (x *Tensor) Renorm(p any, dim int, maxnorm any) (*Tensor, error) {
+	r, err := run(200, x, p, dim, maxnorm)
+	return hold[Tensor](r, 0), err
+}
+
+// Renorm_: In-place version of `renorm`.
+func (x *Tensor) Renorm_(p any, dim int, maxnorm any) (*Tensor, error) {
+	_, err := run(201, x, p, dim, maxnorm)
 	return x, err
 }
 
@@ -2811,7 +3249,7 @@ type MseLossOptions struct {
 // MseLoss: (input - target) squared.
 func MseLoss(input *Tensor, target *Tensor, options ...MseLossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(167, input, target, o.Reduction, o.Weight)
+	r, err := run(202, input, target, o.Reduction, o.Weight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2827,7 +3265,7 @@ type L1LossOptions struct {
 // L1Loss: |input - target|.
 func L1Loss(input *Tensor, target *Tensor, options ...L1LossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(168, input, target, o.Reduction, o.Weight)
+	r, err := run(203, input, target, o.Reduction, o.Weight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2846,7 +3284,7 @@ type NllLossOptions struct {
 // NllLoss: Negative log-likelihood: -weight[target] * input[target].
 func NllLoss(input *Tensor, target *Tensor, options ...NllLossOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(169, input, target, o.Weight, o.IgnoreIndex, o.Reduction)
+	r, err := run(204, input, target, o.Weight, o.IgnoreIndex, o.Reduction)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2868,7 +3306,7 @@ type CrossEntropyOptions struct {
 // CrossEntropy: Negative log-likelihood of log_softmax(input) over dimension 1.
 func CrossEntropy(input *Tensor, target *Tensor, options ...CrossEntropyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(170, input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
+	r, err := run(205, input, target, o.Weight, o.IgnoreIndex, o.Reduction, o.LabelSmoothing)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2885,7 +3323,7 @@ type BinaryCrossEntropyOptions struct {
 // bounded by -100.
 func BinaryCrossEntropy(input *Tensor, target *Tensor, options ...BinaryCrossEntropyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(171, input, target, o.Weight, o.Reduction)
+	r, err := run(206, input, target, o.Weight, o.Reduction)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2904,7 +3342,7 @@ type BinaryCrossEntropyWithLogitsOptions struct {
 // BinaryCrossEntropyWithLogits: binary_cross_entropy of sigmoid(input), without overflow.
 func BinaryCrossEntropyWithLogits(input *Tensor, target *Tensor, options ...BinaryCrossEntropyWithLogitsOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(172, input, target, o.Weight, o.Reduction, o.PosWeight)
+	r, err := run(207, input, target, o.Weight, o.Reduction, o.PosWeight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -2917,13 +3355,13 @@ type ModuleForwardOptions struct {
 // Forward: Applies the module.
 func (x *Module) Forward(input *Tensor, options ...ModuleForwardOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(173, x, input, o.Target)
+	r, err := run(208, x, input, o.Target)
 	return hold[Tensor](r, 0), err
 }
 
 // Kind: The module's class: Linear.
 func (x *Module) Kind() (string, error) {
-	r, err := run(174, x)
+	r, err := run(209, x)
 	return as[string](r, 0), err
 }
 
@@ -2936,40 +3374,40 @@ type ModuleTrainOptions struct {
 // Train: Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
 func (x *Module) Train(options ...ModuleTrainOptions) error {
 	o := last(options)
-	_, err := run(175, x, o.Mode)
+	_, err := run(210, x, o.Mode)
 	return err
 }
 
 // IsTraining: Whether the module is in training mode.
 func (x *Module) IsTraining() (bool, error) {
-	r, err := run(176, x)
+	r, err := run(211, x)
 	return as[bool](r, 0), err
 }
 
 // Parameters: The parameters of the module and of all below it; one that has several names (tied
 // weights) is listed once.
 func (x *Module) Parameters() ([]*Tensor, error) {
-	r, err := run(177, x)
+	r, err := run(212, x)
 	return as[[]*Tensor](r, 0), err
 }
 
 // NamedParameters: The parameters with their names: 0.weight. One that has several is listed once,
 // under the first.
 func (x *Module) NamedParameters() ([]string, []*Tensor, error) {
-	r, err := run(178, x)
+	r, err := run(213, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // NamedBuffers: The buffers with their names: state that is not trained.
 func (x *Module) NamedBuffers() ([]string, []*Tensor, error) {
-	r, err := run(179, x)
+	r, err := run(214, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // StateDict: Parameters and buffers under PyTorch's state-dict names. The tensors are the module's
 // own, not copies.
 func (x *Module) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(180, x)
+	r, err := run(215, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
@@ -2982,13 +3420,13 @@ type ModuleLoadStateDictOptions struct {
 // LoadStateDict: Sets parameters and buffers.
 func (x *Module) LoadStateDict(names []string, tensors []*Tensor, options ...ModuleLoadStateDictOptions) error {
 	o := last(options)
-	_, err := run(181, x, names, tensors, o.Strict)
+	_, err := run(216, x, names, tensors, o.Strict)
 	return err
 }
 
 // Save: Writes parameters and buffers under their state-dict names.
 func (x *Module) Save(path string) error {
-	_, err := run(182, x, path)
+	_, err := run(217, x, path)
 	return err
 }
 
@@ -3001,7 +3439,7 @@ type ModuleLoadOptions struct {
 // Load: Sets parameters and buffers from a file.
 func (x *Module) Load(path string, options ...ModuleLoadOptions) error {
 	o := last(options)
-	_, err := run(183, x, path, o.Strict)
+	_, err := run(218, x, path, o.Strict)
 	return err
 }
 
@@ -3018,13 +3456,13 @@ type ModuleToOptions struct {
 // working. No other thread may use them meanwhile.
 func (x *Module) To(options ...ModuleToOptions) error {
 	o := last(options)
-	_, err := run(184, x, o.Device, o.Dtype)
+	_, err := run(219, x, o.Device, o.Dtype)
 	return err
 }
 
 // Cpu: Moves parameters and buffers to the CPU, as module_to does.
 func (x *Module) Cpu() error {
-	_, err := run(185, x)
+	_, err := run(220, x)
 	return err
 }
 
@@ -3037,7 +3475,7 @@ type ModuleCudaOptions struct {
 // Cuda: Moves parameters and buffers to a CUDA device, as module_to does.
 func (x *Module) Cuda(options ...ModuleCudaOptions) error {
 	o := last(options)
-	_, err := run(186, x, o.Device)
+	_, err := run(221, x, o.Device)
 	return err
 }
 
@@ -3050,7 +3488,7 @@ type ModuleZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Module) ZeroGrad(options ...ModuleZeroGradOptions) error {
 	o := last(options)
-	_, err := run(187, x, o.SetToNone)
+	_, err := run(222, x, o.SetToNone)
 	return err
 }
 
@@ -3063,56 +3501,56 @@ type ModuleRequiresGrad_Options struct {
 // RequiresGrad_: Freezes or unfreezes all parameters.
 func (x *Module) RequiresGrad_(options ...ModuleRequiresGrad_Options) error {
 	o := last(options)
-	_, err := run(188, x, o.RequiresGrad)
+	_, err := run(223, x, o.RequiresGrad)
 	return err
 }
 
 // ChildrenLen: How many direct children there are.
 func (x *Module) ChildrenLen() (int, error) {
-	r, err := run(189, x)
+	r, err := run(224, x)
 	return as[int](r, 0), err
 }
 
 // Child: A direct child.
 func (x *Module) Child(index int) (*Module, error) {
-	r, err := run(190, x, index)
+	r, err := run(225, x, index)
 	return hold[Module](r, 0), err
 }
 
 // ModuleNew: An empty container for state and children. It has no forward: the program applies the
 // children itself.
 func ModuleNew(kind string) (*Module, error) {
-	r, err := run(191, kind)
+	r, err := run(226, kind)
 	return hold[Module](r, 0), err
 }
 
 // RegisterParameter: Adds a parameter.
 func (x *Module) RegisterParameter(name string, param *Tensor) error {
-	_, err := run(192, x, name, param)
+	_, err := run(227, x, name, param)
 	return err
 }
 
 // RegisterBuffer: Adds a buffer.
 func (x *Module) RegisterBuffer(name string, buffer *Tensor) error {
-	_, err := run(193, x, name, buffer)
+	_, err := run(228, x, name, buffer)
 	return err
 }
 
 // RegisterModule: Adds a child.
 func (x *Module) RegisterModule(name string, child *Module) error {
-	_, err := run(194, x, name, child)
+	_, err := run(229, x, name, child)
 	return err
 }
 
 // NnSequential: A module that runs its children one after another. It begins empty.
 func NnSequential() (*Module, error) {
-	r, err := run(195)
+	r, err := run(230)
 	return hold[Module](r, 0), err
 }
 
 // Append: Adds a child to a Sequential, under the next number.
 func (x *Module) Append(child *Module) error {
-	_, err := run(196, x, child)
+	_, err := run(231, x, child)
 	return err
 }
 
@@ -3125,7 +3563,7 @@ type LinearOptions struct {
 // Linear: input @ weight.T + bias: [..., out_features].
 func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(197, input, weight, o.Bias)
+	r, err := run(232, input, weight, o.Bias)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3134,7 +3572,7 @@ func Linear(input *Tensor, weight *Tensor, options ...LinearOptions) (*Tensor, e
 // nn.Sequential calls this for a Linear that a ReLU, Sigmoid or Tanh follows. PyTorch has no such
 // function; its numbers are those of the two in turn.
 func LinearActivation(input *Tensor, weight *Tensor, bias *Tensor, activation Activation) (*Tensor, error) {
-	r, err := run(198, input, weight, bias, activation)
+	r, err := run(233, input, weight, bias, activation)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3161,7 +3599,7 @@ type Conv2dOptions struct {
 // - 1) - 1) / stride + 1, rounded down. Channels-last in gives channels-last out.
 func Conv2d(input *Tensor, weight *Tensor, options ...Conv2dOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(199, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	r, err := run(234, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3187,7 +3625,7 @@ type Conv2dPaddingOptions struct {
 // Conv2dPadding: conv2d with a padding by name. Python calls it by conv2d(..., padding="same").
 func Conv2dPadding(input *Tensor, weight *Tensor, options ...Conv2dPaddingOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(200, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
+	r, err := run(235, input, weight, o.Bias, o.Stride, o.Padding, o.Dilation, o.Groups)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3208,7 +3646,7 @@ type InterpolateOptions struct {
 // channels-last out.
 func Interpolate(input *Tensor, options ...InterpolateOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(201, input, o.Size, o.ScaleFactor, o.Mode)
+	r, err := run(236, input, o.Size, o.ScaleFactor, o.Mode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3231,7 +3669,7 @@ type MaxPool2dOptions struct {
 // (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
 func MaxPool2d(input *Tensor, kernelSize []int, options ...MaxPool2dOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(202, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	r, err := run(237, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3255,7 +3693,7 @@ type MaxPool2dWithIndicesOptions struct {
 // (int64).
 func MaxPool2dWithIndices(input *Tensor, kernelSize []int, options ...MaxPool2dWithIndicesOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(203, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
+	r, err := run(238, input, kernelSize, o.Stride, o.Padding, o.Dilation, o.CeilMode)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
@@ -3281,7 +3719,7 @@ type AvgPool2dOptions struct {
 // 1, rounded down, or up in ceil_mode.
 func AvgPool2d(input *Tensor, kernelSize []int, options ...AvgPool2dOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(204, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
+	r, err := run(239, input, kernelSize, o.Stride, o.Padding, o.CeilMode, o.CountIncludePad, o.DivisorOverride)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3308,7 +3746,7 @@ type BatchNormOptions struct {
 // running_var is corrected.
 func BatchNorm(input *Tensor, runningMean *Tensor, runningVar *Tensor, options ...BatchNormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(205, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
+	r, err := run(240, input, runningMean, runningVar, o.Weight, o.Bias, o.Training, o.Momentum, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3328,7 +3766,7 @@ type LayerNormOptions struct {
 // over the last dimensions (arXiv 1607.06450).
 func LayerNorm(input *Tensor, normalizedShape []int, options ...LayerNormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(206, input, normalizedShape, o.Weight, o.Bias, o.Eps)
+	r, err := run(241, input, normalizedShape, o.Weight, o.Bias, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3341,7 +3779,7 @@ type SoftmaxOptions struct {
 // Softmax: exp(input) / sum(exp(input)) along a dimension, without overflow.
 func (x *Tensor) Softmax(dim int, options ...SoftmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(207, x, dim, o.Dtype)
+	r, err := run(242, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3354,7 +3792,7 @@ type LogSoftmaxOptions struct {
 // LogSoftmax: log(softmax(input)), without overflow.
 func (x *Tensor) LogSoftmax(dim int, options ...LogSoftmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(208, x, dim, o.Dtype)
+	r, err := run(243, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3370,7 +3808,7 @@ type DropoutOptions struct {
 // Dropout: Sets elements to 0 at random and scales the others by 1 / (1 - p).
 func Dropout(input *Tensor, options ...DropoutOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(209, input, o.P, o.Training)
+	r, err := run(244, input, o.P, o.Training)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3386,7 +3824,7 @@ type Dropout_Options struct {
 // Dropout_: In-place version of `dropout`.
 func Dropout_(input *Tensor, options ...Dropout_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(210, input, o.P, o.Training)
+	_, err := run(245, input, o.P, o.Training)
 	return input, err
 }
 
@@ -3411,14 +3849,14 @@ type EmbeddingOptions struct {
 // Embedding: Rows of a table: weight[input], of shape [input..., size].
 func Embedding(input *Tensor, weight *Tensor, options ...EmbeddingOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(211, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
+	r, err := run(246, input, weight, o.PaddingIdx, o.MaxNorm, o.NormType, o.ScaleGradByFreq, o.Sparse)
 	return hold[Tensor](r, 0), err
 }
 
 // Step: Updates every parameter that has a gradient. After an error earlier groups are updated,
 // later ones are not.
 func (x *Optimizer) Step() error {
-	_, err := run(212, x)
+	_, err := run(247, x)
 	return err
 }
 
@@ -3431,20 +3869,20 @@ type OptimizerZeroGradOptions struct {
 // ZeroGrad: Forgets the gradients of all parameters.
 func (x *Optimizer) ZeroGrad(options ...OptimizerZeroGradOptions) error {
 	o := last(options)
-	_, err := run(213, x, o.SetToNone)
+	_, err := run(248, x, o.SetToNone)
 	return err
 }
 
 // AddParamGroup: Adds a group of parameters. It takes the first group's settings; optimizer_set
 // changes them.
 func (x *Optimizer) AddParamGroup(params []*Tensor) error {
-	_, err := run(214, x, params)
+	_, err := run(249, x, params)
 	return err
 }
 
 // GroupCount: How many parameter groups there are.
 func (x *Optimizer) GroupCount() (int, error) {
-	r, err := run(215, x)
+	r, err := run(250, x)
 	return as[int](r, 0), err
 }
 
@@ -3457,7 +3895,7 @@ type OptimizerGetOptions struct {
 // Get: A setting of a parameter group.
 func (x *Optimizer) Get(name string, options ...OptimizerGetOptions) (float64, error) {
 	o := last(options)
-	r, err := run(216, x, name, o.Group)
+	r, err := run(251, x, name, o.Group)
 	return as[float64](r, 0), err
 }
 
@@ -3470,39 +3908,39 @@ type OptimizerSetOptions struct {
 // Set: Changes a setting of a parameter group.
 func (x *Optimizer) Set(name string, value float64, options ...OptimizerSetOptions) error {
 	o := last(options)
-	_, err := run(217, x, name, value, o.Group)
+	_, err := run(252, x, name, value, o.Group)
 	return err
 }
 
 // StateDict: The state as named tensors: 0.exp_avg belongs to parameter number 0, counted through
 // all groups.
 func (x *Optimizer) StateDict() ([]string, []*Tensor, error) {
-	r, err := run(218, x)
+	r, err := run(253, x)
 	return as[[]string](r, 0), as[[]*Tensor](r, 1), err
 }
 
 // LoadStateDict: Replaces the state. Values are converted to the dtype and device of their
 // parameter; a parameter that is not named starts anew.
 func (x *Optimizer) LoadStateDict(names []string, tensors []*Tensor) error {
-	_, err := run(219, x, names, tensors)
+	_, err := run(254, x, names, tensors)
 	return err
 }
 
 // Step: Moves on to the next epoch's learning rates.
 func (x *LrScheduler) Step() error {
-	_, err := run(220, x)
+	_, err := run(255, x)
 	return err
 }
 
 // LastEpoch: How many epochs have passed.
 func (x *LrScheduler) LastEpoch() (int, error) {
-	r, err := run(221, x)
+	r, err := run(256, x)
 	return as[int](r, 0), err
 }
 
 // GetLastLr: The learning rates that the schedule has set last. One rate per parameter group.
 func (x *LrScheduler) GetLastLr() ([]float64, error) {
-	r, err := run(222, x)
+	r, err := run(257, x)
 	return as[[]float64](r, 0), err
 }
 
@@ -3519,7 +3957,7 @@ type ClipGradNorm_Options struct {
 // The norm before clipping, 0-d.
 func ClipGradNorm_(params []*Tensor, maxNorm float64, options ...ClipGradNorm_Options) (*Tensor, error) {
 	o := last(options)
-	r, err := run(223, params, maxNorm, o.NormType, o.ErrorIfNonfinite)
+	r, err := run(258, params, maxNorm, o.NormType, o.ErrorIfNonfinite)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3533,247 +3971,247 @@ type OptimizerUpdateOptions struct {
 // for languages whose optimizers keep their own state.
 func OptimizerUpdate(optimizer string, params []*Tensor, grads []*Tensor, states []*Tensor, lr any, settings []float64, options ...OptimizerUpdateOptions) error {
 	o := last(options)
-	_, err := run(224, optimizer, params, grads, states, lr, settings, o.First)
+	_, err := run(259, optimizer, params, grads, states, lr, settings, o.First)
 	return err
 }
 
 // Neg: Negative of each element.
 func (x *Tensor) Neg() (*Tensor, error) {
-	r, err := run(225, x)
+	r, err := run(260, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Neg_: In-place version of `neg`.
 func (x *Tensor) Neg_() (*Tensor, error) {
-	_, err := run(226, x)
+	_, err := run(261, x)
 	return x, err
 }
 
 // Abs: Absolute value of each element. The gradient at 0 is 0.
 func (x *Tensor) Abs() (*Tensor, error) {
-	r, err := run(227, x)
+	r, err := run(262, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Abs_: In-place version of `abs`.
 func (x *Tensor) Abs_() (*Tensor, error) {
-	_, err := run(228, x)
+	_, err := run(263, x)
 	return x, err
 }
 
 // Sign: -1, 0 or 1 by the sign of each element.
 func (x *Tensor) Sign() (*Tensor, error) {
-	r, err := run(229, x)
+	r, err := run(264, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sign_: In-place version of `sign`.
 func (x *Tensor) Sign_() (*Tensor, error) {
-	_, err := run(230, x)
+	_, err := run(265, x)
 	return x, err
 }
 
 // Floor: Largest integer not above each element.
 func (x *Tensor) Floor() (*Tensor, error) {
-	r, err := run(231, x)
+	r, err := run(266, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Floor_: In-place version of `floor`.
 func (x *Tensor) Floor_() (*Tensor, error) {
-	_, err := run(232, x)
+	_, err := run(267, x)
 	return x, err
 }
 
 // Ceil: Smallest integer not below each element.
 func (x *Tensor) Ceil() (*Tensor, error) {
-	r, err := run(233, x)
+	r, err := run(268, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Ceil_: In-place version of `ceil`.
 func (x *Tensor) Ceil_() (*Tensor, error) {
-	_, err := run(234, x)
+	_, err := run(269, x)
 	return x, err
 }
 
 // Round: Nearest integer; halves go to the even neighbour.
 func (x *Tensor) Round() (*Tensor, error) {
-	r, err := run(235, x)
+	r, err := run(270, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Round_: In-place version of `round`.
 func (x *Tensor) Round_() (*Tensor, error) {
-	_, err := run(236, x)
+	_, err := run(271, x)
 	return x, err
 }
 
 // Trunc: Integer part of each element.
 func (x *Tensor) Trunc() (*Tensor, error) {
-	r, err := run(237, x)
+	r, err := run(272, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Trunc_: In-place version of `trunc`.
 func (x *Tensor) Trunc_() (*Tensor, error) {
-	_, err := run(238, x)
+	_, err := run(273, x)
 	return x, err
 }
 
 // Exp: Exponential of each element.
 func (x *Tensor) Exp() (*Tensor, error) {
-	r, err := run(239, x)
+	r, err := run(274, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Exp_: In-place version of `exp`.
 func (x *Tensor) Exp_() (*Tensor, error) {
-	_, err := run(240, x)
+	_, err := run(275, x)
 	return x, err
 }
 
 // Log: Natural logarithm of each element.
 func (x *Tensor) Log() (*Tensor, error) {
-	r, err := run(241, x)
+	r, err := run(276, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log_: In-place version of `log`.
 func (x *Tensor) Log_() (*Tensor, error) {
-	_, err := run(242, x)
+	_, err := run(277, x)
 	return x, err
 }
 
 // Log1p: log(1 + input), accurate near 0.
 func (x *Tensor) Log1p() (*Tensor, error) {
-	r, err := run(243, x)
+	r, err := run(278, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log1p_: In-place version of `log1p`.
 func (x *Tensor) Log1p_() (*Tensor, error) {
-	_, err := run(244, x)
+	_, err := run(279, x)
 	return x, err
 }
 
 // Sqrt: Square root of each element; NaN for negative ones.
 func (x *Tensor) Sqrt() (*Tensor, error) {
-	r, err := run(245, x)
+	r, err := run(280, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sqrt_: In-place version of `sqrt`.
 func (x *Tensor) Sqrt_() (*Tensor, error) {
-	_, err := run(246, x)
+	_, err := run(281, x)
 	return x, err
 }
 
 // Rsqrt: 1 / sqrt(input).
 func (x *Tensor) Rsqrt() (*Tensor, error) {
-	r, err := run(247, x)
+	r, err := run(282, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Rsqrt_: In-place version of `rsqrt`.
 func (x *Tensor) Rsqrt_() (*Tensor, error) {
-	_, err := run(248, x)
+	_, err := run(283, x)
 	return x, err
 }
 
 // Square: Square of each element.
 func (x *Tensor) Square() (*Tensor, error) {
-	r, err := run(249, x)
+	r, err := run(284, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Square_: In-place version of `square`.
 func (x *Tensor) Square_() (*Tensor, error) {
-	_, err := run(250, x)
+	_, err := run(285, x)
 	return x, err
 }
 
 // Reciprocal: 1 / input.
 func (x *Tensor) Reciprocal() (*Tensor, error) {
-	r, err := run(251, x)
+	r, err := run(286, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Reciprocal_: In-place version of `reciprocal`.
 func (x *Tensor) Reciprocal_() (*Tensor, error) {
-	_, err := run(252, x)
+	_, err := run(287, x)
 	return x, err
 }
 
 // Sin: Sine of each element.
 func (x *Tensor) Sin() (*Tensor, error) {
-	r, err := run(253, x)
+	r, err := run(288, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sin_: In-place version of `sin`.
 func (x *Tensor) Sin_() (*Tensor, error) {
-	_, err := run(254, x)
+	_, err := run(289, x)
 	return x, err
 }
 
 // Cos: Cosine of each element.
 func (x *Tensor) Cos() (*Tensor, error) {
-	r, err := run(255, x)
+	r, err := run(290, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Cos_: In-place version of `cos`.
 func (x *Tensor) Cos_() (*Tensor, error) {
-	_, err := run(256, x)
+	_, err := run(291, x)
 	return x, err
 }
 
 // Tanh: Hyperbolic tangent of each element.
 func (x *Tensor) Tanh() (*Tensor, error) {
-	r, err := run(257, x)
+	r, err := run(292, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Tanh_: In-place version of `tanh`.
 func (x *Tensor) Tanh_() (*Tensor, error) {
-	_, err := run(258, x)
+	_, err := run(293, x)
 	return x, err
 }
 
 // Erf: Error function of each element.
 func (x *Tensor) Erf() (*Tensor, error) {
-	r, err := run(259, x)
+	r, err := run(294, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Erf_: In-place version of `erf`.
 func (x *Tensor) Erf_() (*Tensor, error) {
-	_, err := run(260, x)
+	_, err := run(295, x)
 	return x, err
 }
 
 // Sigmoid: 1 / (1 + exp(-input)).
 func (x *Tensor) Sigmoid() (*Tensor, error) {
-	r, err := run(261, x)
+	r, err := run(296, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sigmoid_: In-place version of `sigmoid`.
 func (x *Tensor) Sigmoid_() (*Tensor, error) {
-	_, err := run(262, x)
+	_, err := run(297, x)
 	return x, err
 }
 
 // Relu: max(0, input). The gradient at 0 is 0.
 func (x *Tensor) Relu() (*Tensor, error) {
-	r, err := run(263, x)
+	r, err := run(298, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Relu_: In-place version of `relu`.
 func (x *Tensor) Relu_() (*Tensor, error) {
-	_, err := run(264, x)
+	_, err := run(299, x)
 	return x, err
 }
 
@@ -3786,7 +4224,7 @@ type LeakyReluOptions struct {
 // LeakyRelu: input where it is positive, negative_slope * input elsewhere.
 func LeakyRelu(input *Tensor, options ...LeakyReluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(265, input, o.NegativeSlope)
+	r, err := run(300, input, o.NegativeSlope)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3799,7 +4237,7 @@ type LeakyRelu_Options struct {
 // LeakyRelu_: In-place version of `leaky_relu`.
 func LeakyRelu_(input *Tensor, options ...LeakyRelu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(266, input, o.NegativeSlope)
+	_, err := run(301, input, o.NegativeSlope)
 	return input, err
 }
 
@@ -3812,7 +4250,7 @@ type EluOptions struct {
 // Elu: input where it is positive, alpha * (exp(input) - 1) elsewhere.
 func Elu(input *Tensor, options ...EluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(267, input, o.Alpha)
+	r, err := run(302, input, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3825,7 +4263,7 @@ type Elu_Options struct {
 // Elu_: In-place version of `elu`.
 func Elu_(input *Tensor, options ...Elu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(268, input, o.Alpha)
+	_, err := run(303, input, o.Alpha)
 	return input, err
 }
 
@@ -3841,25 +4279,25 @@ type SoftplusOptions struct {
 // Softplus: log(1 + exp(beta * input)) / beta, a smooth relu.
 func Softplus(input *Tensor, options ...SoftplusOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(269, input, o.Beta, o.Threshold)
+	r, err := run(304, input, o.Beta, o.Threshold)
 	return hold[Tensor](r, 0), err
 }
 
 // Logsigmoid: log(sigmoid(input)), without overflow.
 func Logsigmoid(input *Tensor) (*Tensor, error) {
-	r, err := run(270, input)
+	r, err := run(305, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Silu: input * sigmoid(input), also called swish.
 func Silu(input *Tensor) (*Tensor, error) {
-	r, err := run(271, input)
+	r, err := run(306, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Silu_: In-place version of `silu`.
 func Silu_(input *Tensor) (*Tensor, error) {
-	_, err := run(272, input)
+	_, err := run(307, input)
 	return input, err
 }
 
@@ -3872,31 +4310,31 @@ type GeluOptions struct {
 // Gelu: input * Phi(input), Phi being the normal distribution function.
 func Gelu(input *Tensor, options ...GeluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(273, input, o.Approximate)
+	r, err := run(308, input, o.Approximate)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMin: Raises elements below min to min; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMin(min any) (*Tensor, error) {
-	r, err := run(274, x, min)
+	r, err := run(309, x, min)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMin_: In-place version of `clamp_min`.
 func (x *Tensor) ClampMin_(min any) (*Tensor, error) {
-	_, err := run(275, x, min)
+	_, err := run(310, x, min)
 	return x, err
 }
 
 // ClampMax: Lowers elements above max to max; NaN stays NaN. The gradient at the bound is 1.
 func (x *Tensor) ClampMax(max any) (*Tensor, error) {
-	r, err := run(276, x, max)
+	r, err := run(311, x, max)
 	return hold[Tensor](r, 0), err
 }
 
 // ClampMax_: In-place version of `clamp_max`.
 func (x *Tensor) ClampMax_(max any) (*Tensor, error) {
-	_, err := run(277, x, max)
+	_, err := run(312, x, max)
 	return x, err
 }
 
@@ -3913,7 +4351,7 @@ type ClampOptions struct {
 // gradient at the bounds is 1.
 func (x *Tensor) Clamp(options ...ClampOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(278, x, o.Min, o.Max)
+	r, err := run(313, x, o.Min, o.Max)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3929,7 +4367,7 @@ type Clamp_Options struct {
 // Clamp_: In-place version of `clamp`.
 func (x *Tensor) Clamp_(options ...Clamp_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(279, x, o.Min, o.Max)
+	_, err := run(314, x, o.Min, o.Max)
 	return x, err
 }
 
@@ -3942,7 +4380,7 @@ type AddOptions struct {
 // Add: input + alpha * other.
 func (x *Tensor) Add(other any, options ...AddOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(280, x, other, o.Alpha)
+	r, err := run(315, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3955,7 +4393,7 @@ type Add_Options struct {
 // Add_: In-place version of `add`.
 func (x *Tensor) Add_(other any, options ...Add_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(281, x, other, o.Alpha)
+	_, err := run(316, x, other, o.Alpha)
 	return x, err
 }
 
@@ -3968,7 +4406,7 @@ type SubOptions struct {
 // Sub: input - alpha * other.
 func (x *Tensor) Sub(other any, options ...SubOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(282, x, other, o.Alpha)
+	r, err := run(317, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -3981,7 +4419,7 @@ type Sub_Options struct {
 // Sub_: In-place version of `sub`.
 func (x *Tensor) Sub_(other any, options ...Sub_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(283, x, other, o.Alpha)
+	_, err := run(318, x, other, o.Alpha)
 	return x, err
 }
 
@@ -3994,31 +4432,31 @@ type RsubOptions struct {
 // Rsub: other - alpha * input.
 func (x *Tensor) Rsub(other any, options ...RsubOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(284, x, other, o.Alpha)
+	r, err := run(319, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
 // Mul: input * other.
 func (x *Tensor) Mul(other any) (*Tensor, error) {
-	r, err := run(285, x, other)
+	r, err := run(320, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Mul_: In-place version of `mul`.
 func (x *Tensor) Mul_(other any) (*Tensor, error) {
-	_, err := run(286, x, other)
+	_, err := run(321, x, other)
 	return x, err
 }
 
 // TrueDivide: input / other; integer tensors are divided as floating-point ones.
 func (x *Tensor) TrueDivide(other any) (*Tensor, error) {
-	r, err := run(287, x, other)
+	r, err := run(322, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // TrueDivide_: In-place version of `true_divide`.
 func (x *Tensor) TrueDivide_(other any) (*Tensor, error) {
-	_, err := run(288, x, other)
+	_, err := run(323, x, other)
 	return x, err
 }
 
@@ -4031,7 +4469,7 @@ type DivOptions struct {
 // Div: input / other. True division gives floating-point results for integers too.
 func (x *Tensor) Div(other any, options ...DivOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(289, x, other, o.RoundingMode)
+	r, err := run(324, x, other, o.RoundingMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4044,55 +4482,55 @@ type Div_Options struct {
 // Div_: In-place version of `div`.
 func (x *Tensor) Div_(other any, options ...Div_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(290, x, other, o.RoundingMode)
+	_, err := run(325, x, other, o.RoundingMode)
 	return x, err
 }
 
 // FloorDivide: Quotient rounded down: div with rounding_mode = 'floor'.
 func (x *Tensor) FloorDivide(other any) (*Tensor, error) {
-	r, err := run(291, x, other)
+	r, err := run(326, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // FloorDivide_: In-place version of `floor_divide`.
 func (x *Tensor) FloorDivide_(other any) (*Tensor, error) {
-	_, err := run(292, x, other)
+	_, err := run(327, x, other)
 	return x, err
 }
 
 // Remainder: input - other * floor(input / other): Python's %; the sign is the divisor's.
 func (x *Tensor) Remainder(other any) (*Tensor, error) {
-	r, err := run(293, x, other)
+	r, err := run(328, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Remainder_: In-place version of `remainder`.
 func (x *Tensor) Remainder_(other any) (*Tensor, error) {
-	_, err := run(294, x, other)
+	_, err := run(329, x, other)
 	return x, err
 }
 
 // Pow: input to the power of exponent. The base's gradient is 0 where the exponent is 0.
 func Pow(input any, exponent any) (*Tensor, error) {
-	r, err := run(295, input, exponent)
+	r, err := run(330, input, exponent)
 	return hold[Tensor](r, 0), err
 }
 
 // Pow_: In-place version of `pow`.
 func (x *Tensor) Pow_(exponent any) (*Tensor, error) {
-	_, err := run(296, x, exponent)
+	_, err := run(331, x, exponent)
 	return x, err
 }
 
 // Maximum: The larger of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Maximum(other *Tensor) (*Tensor, error) {
-	r, err := run(297, x, other)
+	r, err := run(332, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Minimum: The smaller of two elements; NaN if one is NaN. Equal elements share the gradient.
 func (x *Tensor) Minimum(other *Tensor) (*Tensor, error) {
-	r, err := run(298, x, other)
+	r, err := run(333, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4108,7 +4546,7 @@ type HardtanhOptions struct {
 // Hardtanh: Limits each element to [min_val, max_val]. The gradient at the bounds is 0.
 func Hardtanh(input *Tensor, options ...HardtanhOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(299, input, o.MinVal, o.MaxVal)
+	r, err := run(334, input, o.MinVal, o.MaxVal)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4124,43 +4562,43 @@ type Hardtanh_Options struct {
 // Hardtanh_: In-place version of `hardtanh`.
 func Hardtanh_(input *Tensor, options ...Hardtanh_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(300, input, o.MinVal, o.MaxVal)
+	_, err := run(335, input, o.MinVal, o.MaxVal)
 	return input, err
 }
 
 // Relu6: hardtanh between 0 and 6.
 func Relu6(input *Tensor) (*Tensor, error) {
-	r, err := run(301, input)
+	r, err := run(336, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Relu6_: In-place version of `relu6`.
 func Relu6_(input *Tensor) (*Tensor, error) {
-	_, err := run(302, input)
+	_, err := run(337, input)
 	return input, err
 }
 
 // Hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid.
 func Hardsigmoid(input *Tensor) (*Tensor, error) {
-	r, err := run(303, input)
+	r, err := run(338, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Hardsigmoid_: In-place version of `hardsigmoid`.
 func Hardsigmoid_(input *Tensor) (*Tensor, error) {
-	_, err := run(304, input)
+	_, err := run(339, input)
 	return input, err
 }
 
 // Hardswish: input * hardsigmoid(input).
 func Hardswish(input *Tensor) (*Tensor, error) {
-	r, err := run(305, input)
+	r, err := run(340, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Hardswish_: In-place version of `hardswish`.
 func Hardswish_(input *Tensor) (*Tensor, error) {
-	_, err := run(306, input)
+	_, err := run(341, input)
 	return input, err
 }
 
@@ -4173,7 +4611,7 @@ type HardshrinkOptions struct {
 // Hardshrink: input where |input| > lambd, 0 elsewhere.
 func (x *Tensor) Hardshrink(options ...HardshrinkOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(307, x, o.Lambd)
+	r, err := run(342, x, o.Lambd)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4186,43 +4624,43 @@ type SoftshrinkOptions struct {
 // Softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd.
 func Softshrink(input *Tensor, options ...SoftshrinkOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(308, input, o.Lambd)
+	r, err := run(343, input, o.Lambd)
 	return hold[Tensor](r, 0), err
 }
 
 // Tanhshrink: input - tanh(input).
 func Tanhshrink(input *Tensor) (*Tensor, error) {
-	r, err := run(309, input)
+	r, err := run(344, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Threshold: input where it is above the threshold, value elsewhere.
 func Threshold(input *Tensor, threshold any, value any) (*Tensor, error) {
-	r, err := run(310, input, threshold, value)
+	r, err := run(345, input, threshold, value)
 	return hold[Tensor](r, 0), err
 }
 
 // Threshold_: In-place version of `threshold`.
 func Threshold_(input *Tensor, threshold any, value any) (*Tensor, error) {
-	_, err := run(311, input, threshold, value)
+	_, err := run(346, input, threshold, value)
 	return input, err
 }
 
 // Softsign: input / (1 + |input|).
 func Softsign(input *Tensor) (*Tensor, error) {
-	r, err := run(312, input)
+	r, err := run(347, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Selu: elu with alpha = 1.6732632423543772, times 1.0507009873554805 (arXiv 1706.02515).
 func Selu(input *Tensor) (*Tensor, error) {
-	r, err := run(313, input)
+	r, err := run(348, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Selu_: In-place version of `selu`.
 func Selu_(input *Tensor) (*Tensor, error) {
-	_, err := run(314, input)
+	_, err := run(349, input)
 	return input, err
 }
 
@@ -4235,7 +4673,7 @@ type CeluOptions struct {
 // Celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere.
 func Celu(input *Tensor, options ...CeluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(315, input, o.Alpha)
+	r, err := run(350, input, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4248,19 +4686,19 @@ type Celu_Options struct {
 // Celu_: In-place version of `celu`.
 func Celu_(input *Tensor, options ...Celu_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(316, input, o.Alpha)
+	_, err := run(351, input, o.Alpha)
 	return input, err
 }
 
 // Mish: input * tanh(softplus(input)).
 func Mish(input *Tensor) (*Tensor, error) {
-	r, err := run(317, input)
+	r, err := run(352, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Mish_: In-place version of `mish`.
 func Mish_(input *Tensor) (*Tensor, error) {
-	_, err := run(318, input)
+	_, err := run(353, input)
 	return input, err
 }
 
@@ -4273,13 +4711,13 @@ type GluOptions struct {
 // Glu: The first half of the input times the sigmoid of the second.
 func Glu(input *Tensor, options ...GluOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(319, input, o.Dim)
+	r, err := run(354, input, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Prelu: input where it is positive, weight * input elsewhere.
 func (x *Tensor) Prelu(weight *Tensor) (*Tensor, error) {
-	r, err := run(320, x, weight)
+	r, err := run(355, x, weight)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4292,447 +4730,447 @@ type SoftminOptions struct {
 // Softmin: softmax of -input.
 func Softmin(input *Tensor, dim int, options ...SoftminOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(321, input, dim, o.Dtype)
+	r, err := run(356, input, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
 // Eq: Where input == other.
 func (x *Tensor) Eq(other any) (*Tensor, error) {
-	r, err := run(322, x, other)
+	r, err := run(357, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Eq_: In-place version of `eq`.
 func (x *Tensor) Eq_(other any) (*Tensor, error) {
-	_, err := run(323, x, other)
+	_, err := run(358, x, other)
 	return x, err
 }
 
 // Ne: Where input != other.
 func (x *Tensor) Ne(other any) (*Tensor, error) {
-	r, err := run(324, x, other)
+	r, err := run(359, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Ne_: In-place version of `ne`.
 func (x *Tensor) Ne_(other any) (*Tensor, error) {
-	_, err := run(325, x, other)
+	_, err := run(360, x, other)
 	return x, err
 }
 
 // Lt: Where input < other.
 func (x *Tensor) Lt(other any) (*Tensor, error) {
-	r, err := run(326, x, other)
+	r, err := run(361, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Lt_: In-place version of `lt`.
 func (x *Tensor) Lt_(other any) (*Tensor, error) {
-	_, err := run(327, x, other)
+	_, err := run(362, x, other)
 	return x, err
 }
 
 // Le: Where input <= other.
 func (x *Tensor) Le(other any) (*Tensor, error) {
-	r, err := run(328, x, other)
+	r, err := run(363, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Le_: In-place version of `le`.
 func (x *Tensor) Le_(other any) (*Tensor, error) {
-	_, err := run(329, x, other)
+	_, err := run(364, x, other)
 	return x, err
 }
 
 // Gt: Where input > other.
 func (x *Tensor) Gt(other any) (*Tensor, error) {
-	r, err := run(330, x, other)
+	r, err := run(365, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Gt_: In-place version of `gt`.
 func (x *Tensor) Gt_(other any) (*Tensor, error) {
-	_, err := run(331, x, other)
+	_, err := run(366, x, other)
 	return x, err
 }
 
 // Ge: Where input >= other.
 func (x *Tensor) Ge(other any) (*Tensor, error) {
-	r, err := run(332, x, other)
+	r, err := run(367, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Ge_: In-place version of `ge`.
 func (x *Tensor) Ge_(other any) (*Tensor, error) {
-	_, err := run(333, x, other)
+	_, err := run(368, x, other)
 	return x, err
 }
 
 // Isnan: Where elements are NaN.
 func (x *Tensor) Isnan() (*Tensor, error) {
-	r, err := run(334, x)
+	r, err := run(369, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isinf: Where elements are infinite.
 func (x *Tensor) Isinf() (*Tensor, error) {
-	r, err := run(335, x)
+	r, err := run(370, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isfinite: Where elements are neither infinite nor NaN.
 func (x *Tensor) Isfinite() (*Tensor, error) {
-	r, err := run(336, x)
+	r, err := run(371, x)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalNot: Where elements are zero.
 func (x *Tensor) LogicalNot() (*Tensor, error) {
-	r, err := run(337, x)
+	r, err := run(372, x)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalNot_: In-place version of `logical_not`.
 func (x *Tensor) LogicalNot_() (*Tensor, error) {
-	_, err := run(338, x)
+	_, err := run(373, x)
 	return x, err
 }
 
 // LogicalAnd: Where both elements are nonzero.
 func (x *Tensor) LogicalAnd(other *Tensor) (*Tensor, error) {
-	r, err := run(339, x, other)
+	r, err := run(374, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalAnd_: In-place version of `logical_and`.
 func (x *Tensor) LogicalAnd_(other *Tensor) (*Tensor, error) {
-	_, err := run(340, x, other)
+	_, err := run(375, x, other)
 	return x, err
 }
 
 // LogicalOr: Where an element is nonzero.
 func (x *Tensor) LogicalOr(other *Tensor) (*Tensor, error) {
-	r, err := run(341, x, other)
+	r, err := run(376, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalOr_: In-place version of `logical_or`.
 func (x *Tensor) LogicalOr_(other *Tensor) (*Tensor, error) {
-	_, err := run(342, x, other)
+	_, err := run(377, x, other)
 	return x, err
 }
 
 // LogicalXor: Where exactly one element is nonzero.
 func (x *Tensor) LogicalXor(other *Tensor) (*Tensor, error) {
-	r, err := run(343, x, other)
+	r, err := run(378, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LogicalXor_: In-place version of `logical_xor`.
 func (x *Tensor) LogicalXor_(other *Tensor) (*Tensor, error) {
-	_, err := run(344, x, other)
+	_, err := run(379, x, other)
 	return x, err
 }
 
 // BitwiseAnd: Bitwise and of integers; logical and of bools.
 func (x *Tensor) BitwiseAnd(other any) (*Tensor, error) {
-	r, err := run(345, x, other)
+	r, err := run(380, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseAnd_: In-place version of `bitwise_and`.
 func (x *Tensor) BitwiseAnd_(other any) (*Tensor, error) {
-	_, err := run(346, x, other)
+	_, err := run(381, x, other)
 	return x, err
 }
 
 // BitwiseOr: Bitwise or of integers; logical or of bools.
 func (x *Tensor) BitwiseOr(other any) (*Tensor, error) {
-	r, err := run(347, x, other)
+	r, err := run(382, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseOr_: In-place version of `bitwise_or`.
 func (x *Tensor) BitwiseOr_(other any) (*Tensor, error) {
-	_, err := run(348, x, other)
+	_, err := run(383, x, other)
 	return x, err
 }
 
 // BitwiseXor: Bitwise exclusive or of integers; logical exclusive or of bools.
 func (x *Tensor) BitwiseXor(other any) (*Tensor, error) {
-	r, err := run(349, x, other)
+	r, err := run(384, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseXor_: In-place version of `bitwise_xor`.
 func (x *Tensor) BitwiseXor_(other any) (*Tensor, error) {
-	_, err := run(350, x, other)
+	_, err := run(385, x, other)
 	return x, err
 }
 
 // BitwiseLeftShift: input * 2^other of integers; 0 where other is negative or not less than the
 // number of bits.
 func (x *Tensor) BitwiseLeftShift(other any) (*Tensor, error) {
-	r, err := run(351, x, other)
+	r, err := run(386, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseLeftShift_: In-place version of `bitwise_left_shift`.
 func (x *Tensor) BitwiseLeftShift_(other any) (*Tensor, error) {
-	_, err := run(352, x, other)
+	_, err := run(387, x, other)
 	return x, err
 }
 
 // BitwiseRightShift: input / 2^other of integers, rounded down; 0 or -1 where other is negative or
 // not less than the number of bits.
 func (x *Tensor) BitwiseRightShift(other any) (*Tensor, error) {
-	r, err := run(353, x, other)
+	r, err := run(388, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BitwiseRightShift_: In-place version of `bitwise_right_shift`.
 func (x *Tensor) BitwiseRightShift_(other any) (*Tensor, error) {
-	_, err := run(354, x, other)
+	_, err := run(389, x, other)
 	return x, err
 }
 
 // BitwiseNot: Bitwise complement of integers; logical not of bools.
 func (x *Tensor) BitwiseNot() (*Tensor, error) {
-	r, err := run(355, x)
+	r, err := run(390, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Where: Elements of input where the condition holds, of other elsewhere; all three broadcast.
 func Where(condition *Tensor, input any, other any) (*Tensor, error) {
-	r, err := run(356, condition, input, other)
+	r, err := run(391, condition, input, other)
 	return hold[Tensor](r, 0), err
 }
 
 // MaskedFill: The input with value where the mask holds. The result has the input's dtype.
 func (x *Tensor) MaskedFill(mask *Tensor, value any) (*Tensor, error) {
-	r, err := run(357, x, mask, value)
+	r, err := run(392, x, mask, value)
 	return hold[Tensor](r, 0), err
 }
 
 // MaskedFill_: In-place version of `masked_fill`.
 func (x *Tensor) MaskedFill_(mask *Tensor, value any) (*Tensor, error) {
-	_, err := run(358, x, mask, value)
+	_, err := run(393, x, mask, value)
 	return x, err
 }
 
 // Tan: Tangent of each element.
 func (x *Tensor) Tan() (*Tensor, error) {
-	r, err := run(359, x)
+	r, err := run(394, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Tan_: In-place version of `tan`.
 func (x *Tensor) Tan_() (*Tensor, error) {
-	_, err := run(360, x)
+	_, err := run(395, x)
 	return x, err
 }
 
 // Asin: Inverse sine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Asin() (*Tensor, error) {
-	r, err := run(361, x)
+	r, err := run(396, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Asin_: In-place version of `asin`.
 func (x *Tensor) Asin_() (*Tensor, error) {
-	_, err := run(362, x)
+	_, err := run(397, x)
 	return x, err
 }
 
 // Acos: Inverse cosine of each element; NaN outside of [-1, 1].
 func (x *Tensor) Acos() (*Tensor, error) {
-	r, err := run(363, x)
+	r, err := run(398, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Acos_: In-place version of `acos`.
 func (x *Tensor) Acos_() (*Tensor, error) {
-	_, err := run(364, x)
+	_, err := run(399, x)
 	return x, err
 }
 
 // Atan: Inverse tangent of each element.
 func (x *Tensor) Atan() (*Tensor, error) {
-	r, err := run(365, x)
+	r, err := run(400, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Atan_: In-place version of `atan`.
 func (x *Tensor) Atan_() (*Tensor, error) {
-	_, err := run(366, x)
+	_, err := run(401, x)
 	return x, err
 }
 
 // Sinh: Hyperbolic sine of each element.
 func (x *Tensor) Sinh() (*Tensor, error) {
-	r, err := run(367, x)
+	r, err := run(402, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sinh_: In-place version of `sinh`.
 func (x *Tensor) Sinh_() (*Tensor, error) {
-	_, err := run(368, x)
+	_, err := run(403, x)
 	return x, err
 }
 
 // Cosh: Hyperbolic cosine of each element.
 func (x *Tensor) Cosh() (*Tensor, error) {
-	r, err := run(369, x)
+	r, err := run(404, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Cosh_: In-place version of `cosh`.
 func (x *Tensor) Cosh_() (*Tensor, error) {
-	_, err := run(370, x)
+	_, err := run(405, x)
 	return x, err
 }
 
 // Asinh: Inverse hyperbolic sine of each element.
 func (x *Tensor) Asinh() (*Tensor, error) {
-	r, err := run(371, x)
+	r, err := run(406, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Asinh_: In-place version of `asinh`.
 func (x *Tensor) Asinh_() (*Tensor, error) {
-	_, err := run(372, x)
+	_, err := run(407, x)
 	return x, err
 }
 
 // Acosh: Inverse hyperbolic cosine of each element; NaN below 1.
 func (x *Tensor) Acosh() (*Tensor, error) {
-	r, err := run(373, x)
+	r, err := run(408, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Acosh_: In-place version of `acosh`.
 func (x *Tensor) Acosh_() (*Tensor, error) {
-	_, err := run(374, x)
+	_, err := run(409, x)
 	return x, err
 }
 
 // Atanh: Inverse hyperbolic tangent of each element; NaN outside of [-1, 1].
 func (x *Tensor) Atanh() (*Tensor, error) {
-	r, err := run(375, x)
+	r, err := run(410, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Atanh_: In-place version of `atanh`.
 func (x *Tensor) Atanh_() (*Tensor, error) {
-	_, err := run(376, x)
+	_, err := run(411, x)
 	return x, err
 }
 
 // Atan2: Angle of the point (other, input), in [-pi, pi].
 func (x *Tensor) Atan2(other *Tensor) (*Tensor, error) {
-	r, err := run(377, x, other)
+	r, err := run(412, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Atan2_: In-place version of `atan2`.
 func (x *Tensor) Atan2_(other *Tensor) (*Tensor, error) {
-	_, err := run(378, x, other)
+	_, err := run(413, x, other)
 	return x, err
 }
 
 // Hypot: sqrt(input^2 + other^2), without overflow.
 func (x *Tensor) Hypot(other *Tensor) (*Tensor, error) {
-	r, err := run(379, x, other)
+	r, err := run(414, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Hypot_: In-place version of `hypot`.
 func (x *Tensor) Hypot_(other *Tensor) (*Tensor, error) {
-	_, err := run(380, x, other)
+	_, err := run(415, x, other)
 	return x, err
 }
 
 // Sinc: sin(pi input) / (pi input), and 1 at 0.
 func (x *Tensor) Sinc() (*Tensor, error) {
-	r, err := run(381, x)
+	r, err := run(416, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sinc_: In-place version of `sinc`.
 func (x *Tensor) Sinc_() (*Tensor, error) {
-	_, err := run(382, x)
+	_, err := run(417, x)
 	return x, err
 }
 
 // Deg2rad: Degrees in radians.
 func (x *Tensor) Deg2rad() (*Tensor, error) {
-	r, err := run(383, x)
+	r, err := run(418, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Deg2rad_: In-place version of `deg2rad`.
 func (x *Tensor) Deg2rad_() (*Tensor, error) {
-	_, err := run(384, x)
+	_, err := run(419, x)
 	return x, err
 }
 
 // Rad2deg: Radians in degrees.
 func (x *Tensor) Rad2deg() (*Tensor, error) {
-	r, err := run(385, x)
+	r, err := run(420, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Rad2deg_: In-place version of `rad2deg`.
 func (x *Tensor) Rad2deg_() (*Tensor, error) {
-	_, err := run(386, x)
+	_, err := run(421, x)
 	return x, err
 }
 
 // Expm1: exp(input) - 1, accurate near 0.
 func (x *Tensor) Expm1() (*Tensor, error) {
-	r, err := run(387, x)
+	r, err := run(422, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Expm1_: In-place version of `expm1`.
 func (x *Tensor) Expm1_() (*Tensor, error) {
-	_, err := run(388, x)
+	_, err := run(423, x)
 	return x, err
 }
 
 // Exp2: 2 to the power of each element.
 func (x *Tensor) Exp2() (*Tensor, error) {
-	r, err := run(389, x)
+	r, err := run(424, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Exp2_: In-place version of `exp2`.
 func (x *Tensor) Exp2_() (*Tensor, error) {
-	_, err := run(390, x)
+	_, err := run(425, x)
 	return x, err
 }
 
 // Log2: Logarithm to the base 2.
 func (x *Tensor) Log2() (*Tensor, error) {
-	r, err := run(391, x)
+	r, err := run(426, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log2_: In-place version of `log2`.
 func (x *Tensor) Log2_() (*Tensor, error) {
-	_, err := run(392, x)
+	_, err := run(427, x)
 	return x, err
 }
 
 // Log10: Logarithm to the base 10.
 func (x *Tensor) Log10() (*Tensor, error) {
-	r, err := run(393, x)
+	r, err := run(428, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Log10_: In-place version of `log10`.
 func (x *Tensor) Log10_() (*Tensor, error) {
-	_, err := run(394, x)
+	_, err := run(429, x)
 	return x, err
 }
 
@@ -4745,7 +5183,7 @@ type LogitOptions struct {
 // Logit: log(input / (1 - input)), the inverse of sigmoid.
 func (x *Tensor) Logit(options ...LogitOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(395, x, o.Eps)
+	r, err := run(430, x, o.Eps)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4758,163 +5196,163 @@ type Logit_Options struct {
 // Logit_: In-place version of `logit`.
 func (x *Tensor) Logit_(options ...Logit_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(396, x, o.Eps)
+	_, err := run(431, x, o.Eps)
 	return x, err
 }
 
 // Xlogy: input * log(other), and 0 where input is 0.
 func Xlogy(input any, other any) (*Tensor, error) {
-	r, err := run(397, input, other)
+	r, err := run(432, input, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Xlogy_: In-place version of `xlogy`.
 func (x *Tensor) Xlogy_(other any) (*Tensor, error) {
-	_, err := run(398, x, other)
+	_, err := run(433, x, other)
 	return x, err
 }
 
 // Logaddexp: log(exp(input) + exp(other)), without overflow.
 func (x *Tensor) Logaddexp(other *Tensor) (*Tensor, error) {
-	r, err := run(399, x, other)
+	r, err := run(434, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Logaddexp2: log2(2^input + 2^other), without overflow.
 func (x *Tensor) Logaddexp2(other *Tensor) (*Tensor, error) {
-	r, err := run(400, x, other)
+	r, err := run(435, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // FloatPower: pow in float64.
 func FloatPower(input any, exponent any) (*Tensor, error) {
-	r, err := run(401, input, exponent)
+	r, err := run(436, input, exponent)
 	return hold[Tensor](r, 0), err
 }
 
 // FloatPower_: In-place version of `float_power`.
 func (x *Tensor) FloatPower_(exponent any) (*Tensor, error) {
-	_, err := run(402, x, exponent)
+	_, err := run(437, x, exponent)
 	return x, err
 }
 
 // Ldexp: input * 2^other.
 func (x *Tensor) Ldexp(other *Tensor) (*Tensor, error) {
-	r, err := run(403, x, other)
+	r, err := run(438, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Ldexp_: In-place version of `ldexp`.
 func (x *Tensor) Ldexp_(other *Tensor) (*Tensor, error) {
-	_, err := run(404, x, other)
+	_, err := run(439, x, other)
 	return x, err
 }
 
 // Frac: The part behind the point, with the sign of the element.
 func (x *Tensor) Frac() (*Tensor, error) {
-	r, err := run(405, x)
+	r, err := run(440, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Frac_: In-place version of `frac`.
 func (x *Tensor) Frac_() (*Tensor, error) {
-	_, err := run(406, x)
+	_, err := run(441, x)
 	return x, err
 }
 
 // RoundDecimals: Rounded to so many decimals; halves go to the even neighbour.
 func (x *Tensor) RoundDecimals(decimals int) (*Tensor, error) {
-	r, err := run(407, x, decimals)
+	r, err := run(442, x, decimals)
 	return hold[Tensor](r, 0), err
 }
 
 // RoundDecimals_: In-place version of `round_decimals`.
 func (x *Tensor) RoundDecimals_(decimals int) (*Tensor, error) {
-	_, err := run(408, x, decimals)
+	_, err := run(443, x, decimals)
 	return x, err
 }
 
 // Positive: The tensor itself.
 func (x *Tensor) Positive() (*Tensor, error) {
-	r, err := run(409, x)
+	r, err := run(444, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Signbit: Where the sign is minus, that of -0 too.
 func (x *Tensor) Signbit() (*Tensor, error) {
-	r, err := run(410, x)
+	r, err := run(445, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Copysign: The size of input with the sign of other.
 func (x *Tensor) Copysign(other any) (*Tensor, error) {
-	r, err := run(411, x, other)
+	r, err := run(446, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Copysign_: In-place version of `copysign`.
 func (x *Tensor) Copysign_(other any) (*Tensor, error) {
-	_, err := run(412, x, other)
+	_, err := run(447, x, other)
 	return x, err
 }
 
 // Fmod: input - other * trunc(input / other): C's remainder; the sign is the input's.
 func (x *Tensor) Fmod(other any) (*Tensor, error) {
-	r, err := run(413, x, other)
+	r, err := run(448, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Fmod_: In-place version of `fmod`.
 func (x *Tensor) Fmod_(other any) (*Tensor, error) {
-	_, err := run(414, x, other)
+	_, err := run(449, x, other)
 	return x, err
 }
 
 // Gcd: Greatest common divisor of integers.
 func (x *Tensor) Gcd(other *Tensor) (*Tensor, error) {
-	r, err := run(415, x, other)
+	r, err := run(450, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Gcd_: In-place version of `gcd`.
 func (x *Tensor) Gcd_(other *Tensor) (*Tensor, error) {
-	_, err := run(416, x, other)
+	_, err := run(451, x, other)
 	return x, err
 }
 
 // Lcm: Least common multiple of integers.
 func (x *Tensor) Lcm(other *Tensor) (*Tensor, error) {
-	r, err := run(417, x, other)
+	r, err := run(452, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Lcm_: In-place version of `lcm`.
 func (x *Tensor) Lcm_(other *Tensor) (*Tensor, error) {
-	_, err := run(418, x, other)
+	_, err := run(453, x, other)
 	return x, err
 }
 
 // Heaviside: 0 for negative elements, 1 for positive ones, and values where they are 0.
 func (x *Tensor) Heaviside(values *Tensor) (*Tensor, error) {
-	r, err := run(419, x, values)
+	r, err := run(454, x, values)
 	return hold[Tensor](r, 0), err
 }
 
 // Heaviside_: In-place version of `heaviside`.
 func (x *Tensor) Heaviside_(values *Tensor) (*Tensor, error) {
-	_, err := run(420, x, values)
+	_, err := run(455, x, values)
 	return x, err
 }
 
 // Fmax: The larger of two elements; the other one if one is NaN.
 func (x *Tensor) Fmax(other *Tensor) (*Tensor, error) {
-	r, err := run(421, x, other)
+	r, err := run(456, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Fmin: The smaller of two elements; the other one if one is NaN.
 func (x *Tensor) Fmin(other *Tensor) (*Tensor, error) {
-	r, err := run(422, x, other)
+	r, err := run(457, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4933,7 +5371,7 @@ type NanToNumOptions struct {
 // NanToNum: The input with finite numbers in the place of NaN and infinities.
 func (x *Tensor) NanToNum(options ...NanToNumOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(423, x, o.Nan, o.Posinf, o.Neginf)
+	r, err := run(458, x, o.Nan, o.Posinf, o.Neginf)
 	return hold[Tensor](r, 0), err
 }
 
@@ -4952,37 +5390,37 @@ type NanToNum_Options struct {
 // NanToNum_: In-place version of `nan_to_num`.
 func (x *Tensor) NanToNum_(options ...NanToNum_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(424, x, o.Nan, o.Posinf, o.Neginf)
+	_, err := run(459, x, o.Nan, o.Posinf, o.Neginf)
 	return x, err
 }
 
 // Isposinf: Where elements are infinity.
 func (x *Tensor) Isposinf() (*Tensor, error) {
-	r, err := run(425, x)
+	r, err := run(460, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isneginf: Where elements are -infinity.
 func (x *Tensor) Isneginf() (*Tensor, error) {
-	r, err := run(426, x)
+	r, err := run(461, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Isreal: Where elements have no imaginary part: everywhere.
 func (x *Tensor) Isreal() (*Tensor, error) {
-	r, err := run(427, x)
+	r, err := run(462, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Lerp: input + weight * (end - input).
 func (x *Tensor) Lerp(end *Tensor, weight any) (*Tensor, error) {
-	r, err := run(428, x, end, weight)
+	r, err := run(463, x, end, weight)
 	return hold[Tensor](r, 0), err
 }
 
 // Lerp_: In-place version of `lerp`.
 func (x *Tensor) Lerp_(end *Tensor, weight any) (*Tensor, error) {
-	_, err := run(429, x, end, weight)
+	_, err := run(464, x, end, weight)
 	return x, err
 }
 
@@ -4995,7 +5433,7 @@ type AddcmulOptions struct {
 // Addcmul: input + value * tensor1 * tensor2.
 func (x *Tensor) Addcmul(tensor1 *Tensor, tensor2 *Tensor, options ...AddcmulOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(430, x, tensor1, tensor2, o.Value)
+	r, err := run(465, x, tensor1, tensor2, o.Value)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5008,7 +5446,7 @@ type Addcmul_Options struct {
 // Addcmul_: In-place version of `addcmul`.
 func (x *Tensor) Addcmul_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcmul_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(431, x, tensor1, tensor2, o.Value)
+	_, err := run(466, x, tensor1, tensor2, o.Value)
 	return x, err
 }
 
@@ -5021,7 +5459,7 @@ type AddcdivOptions struct {
 // Addcdiv: input + value * tensor1 / tensor2.
 func (x *Tensor) Addcdiv(tensor1 *Tensor, tensor2 *Tensor, options ...AddcdivOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(432, x, tensor1, tensor2, o.Value)
+	r, err := run(467, x, tensor1, tensor2, o.Value)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5034,7 +5472,7 @@ type Addcdiv_Options struct {
 // Addcdiv_: In-place version of `addcdiv`.
 func (x *Tensor) Addcdiv_(tensor1 *Tensor, tensor2 *Tensor, options ...Addcdiv_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(433, x, tensor1, tensor2, o.Value)
+	_, err := run(468, x, tensor1, tensor2, o.Value)
 	return x, err
 }
 
@@ -5056,7 +5494,7 @@ type RandOptions struct {
 // Rand: Uniform numbers in [0, 1).
 func Rand(size []int, options ...RandOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(434, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(469, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5078,7 +5516,7 @@ type RandnOptions struct {
 // Randn: Normal numbers with mean 0 and variance 1.
 func Randn(size []int, options ...RandnOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(435, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(470, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5100,7 +5538,7 @@ type RandintOptions struct {
 // Randint: Uniform integers in [low, high).
 func Randint(low int, high int, size []int, options ...RandintOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(436, low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(471, low, high, size, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5122,7 +5560,7 @@ type RandpermOptions struct {
 // Randperm: The integers from 0 to n - 1 in random order.
 func Randperm(n int, options ...RandpermOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(437, n, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
+	r, err := run(472, n, o.Generator, o.Dtype, o.Device, o.RequiresGrad)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5147,7 +5585,7 @@ type RandLikeOptions struct {
 // RandLike: Uniform numbers in [0, 1), in the input's shape.
 func RandLike(input *Tensor, options ...RandLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(438, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(473, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5172,7 +5610,7 @@ type RandnLikeOptions struct {
 // RandnLike: Normal numbers, in the input's shape.
 func RandnLike(input *Tensor, options ...RandnLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(439, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(474, input, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5197,7 +5635,7 @@ type RandintLikeOptions struct {
 // RandintLike: Uniform integers in [low, high), in the input's shape.
 func RandintLike(input *Tensor, low int, high int, options ...RandintLikeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(440, input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
+	r, err := run(475, input, low, high, o.Generator, o.Dtype, o.Device, o.RequiresGrad, o.MemoryFormat)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5210,7 +5648,7 @@ type BernoulliOptions struct {
 // Bernoulli: 1 with the probability that the input says, else 0.
 func (x *Tensor) Bernoulli(options ...BernoulliOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(441, x, o.Generator)
+	r, err := run(476, x, o.Generator)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5229,7 +5667,7 @@ type Uniform_Options struct {
 // Uniform_: Fills the tensor with uniform numbers in [low, high).
 func (x *Tensor) Uniform_(options ...Uniform_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(442, x, o.Low, o.High, o.Generator)
+	_, err := run(477, x, o.Low, o.High, o.Generator)
 	return x, err
 }
 
@@ -5248,7 +5686,7 @@ type Normal_Options struct {
 // Normal_: Fills the tensor with normal numbers.
 func (x *Tensor) Normal_(options ...Normal_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(443, x, o.Mean, o.Std, o.Generator)
+	_, err := run(478, x, o.Mean, o.Std, o.Generator)
 	return x, err
 }
 
@@ -5264,7 +5702,7 @@ type Bernoulli_Options struct {
 // Bernoulli_: Fills the tensor with 1 with probability p, else 0.
 func (x *Tensor) Bernoulli_(options ...Bernoulli_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(444, x, o.P, o.Generator)
+	_, err := run(479, x, o.P, o.Generator)
 	return x, err
 }
 
@@ -5277,14 +5715,14 @@ type Random_Options struct {
 // Random_: Fills the tensor with uniform integers in [low, high).
 func (x *Tensor) Random_(low int, high int, options ...Random_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(445, x, low, high, o.Generator)
+	_, err := run(480, x, low, high, o.Generator)
 	return x, err
 }
 
 // ManualSeed: Seeds the default generators of all devices: the process's, or the context's own
 // after set_own_generators.
 func ManualSeed(seed int) error {
-	_, err := run(446, seed)
+	_, err := run(481, seed)
 	return err
 }
 
@@ -5298,7 +5736,7 @@ type DefaultGeneratorOptions struct {
 // the context's own after set_own_generators.
 func DefaultGenerator(options ...DefaultGeneratorOptions) (*Generator, error) {
 	o := last(options)
-	r, err := run(447, o.Device)
+	r, err := run(482, o.Device)
 	return hold[Generator](r, 0), err
 }
 
@@ -5307,13 +5745,13 @@ func DefaultGenerator(options ...DefaultGeneratorOptions) (*Generator, error) {
 // Without, all threads draw from the process's: what one of them gets depends on how many the
 // others took.
 func SetOwnGenerators(mode bool) error {
-	_, err := run(448, mode)
+	_, err := run(483, mode)
 	return err
 }
 
 // HasOwnGenerators: Whether this context has default generators of its own.
 func HasOwnGenerators() (bool, error) {
-	r, err := run(449)
+	r, err := run(484)
 	return as[bool](r, 0), err
 }
 
@@ -5326,38 +5764,38 @@ type GeneratorNewOptions struct {
 // GeneratorNew: A new generator, seeded with a fixed number.
 func GeneratorNew(options ...GeneratorNewOptions) (*Generator, error) {
 	o := last(options)
-	r, err := run(450, o.Device)
+	r, err := run(485, o.Device)
 	return hold[Generator](r, 0), err
 }
 
 // Device: The device that the generator's numbers are drawn on.
 func (x *Generator) Device() (Device, error) {
-	r, err := run(451, x)
+	r, err := run(486, x)
 	return as[Device](r, 0), err
 }
 
 // ManualSeed: Starts the generator's sequence for a seed.
 func (x *Generator) ManualSeed(seed int) error {
-	_, err := run(452, x, seed)
+	_, err := run(487, x, seed)
 	return err
 }
 
 // InitialSeed: The seed that was set last.
 func (x *Generator) InitialSeed() (int, error) {
-	r, err := run(453, x)
+	r, err := run(488, x)
 	return as[int](r, 0), err
 }
 
 // GetState: What set_state needs to draw the same numbers again. An int64 tensor [2]: seed and
 // offset.
 func (x *Generator) GetState() (*Tensor, error) {
-	r, err := run(454, x)
+	r, err := run(489, x)
 	return hold[Tensor](r, 0), err
 }
 
 // SetState: Continues where get_state was called.
 func (x *Generator) SetState(state *Tensor) error {
-	_, err := run(455, x, state)
+	_, err := run(490, x, state)
 	return err
 }
 
@@ -5376,7 +5814,7 @@ type SumOptions struct {
 // Sum: Sum of elements.
 func (x *Tensor) Sum(options ...SumOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(456, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(491, x, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5395,7 +5833,58 @@ type MeanOptions struct {
 // Mean: Mean of elements.
 func (x *Tensor) Mean(options ...MeanOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(457, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(492, x, o.Dim, o.Keepdim, o.Dtype)
+	return hold[Tensor](r, 0), err
+}
+
+// NansumOptions are the optional arguments.
+type NansumOptions struct {
+	// The dimensions to reduce; absent or an empty list means all.
+	Dim []int
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+
+	// The dtype to convert to first; absent: integers add up in int64.
+	Dtype Dtype
+}
+
+// Nansum: Sum of the elements that are not NaN.
+func (x *Tensor) Nansum(options ...NansumOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(493, x, o.Dim, o.Keepdim, o.Dtype)
+	return hold[Tensor](r, 0), err
+}
+
+// NanmeanOptions are the optional arguments.
+type NanmeanOptions struct {
+	// The dimensions to reduce; absent or an empty list means all.
+	Dim []int
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+
+	// The dtype to convert to first.
+	Dtype Dtype
+}
+
+// Nanmean: Mean of the elements that are not NaN.
+func (x *Tensor) Nanmean(options ...NanmeanOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(494, x, o.Dim, o.Keepdim, o.Dtype)
+	return hold[Tensor](r, 0), err
+}
+
+// CountNonzeroOptions are the optional arguments.
+type CountNonzeroOptions struct {
+	// The dimensions to reduce; absent or an empty list means all.
+	Dim []int
+}
+
+// CountNonzero: How many elements are not zero (int64).
+func (x *Tensor) CountNonzero(options ...CountNonzeroOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(495, x, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5414,13 +5903,13 @@ type ProdOptions struct {
 // Prod: Product of elements.
 func (x *Tensor) Prod(options ...ProdOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(458, x, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(496, x, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
 // Max: Largest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Max() (*Tensor, error) {
-	r, err := run(459, x)
+	r, err := run(497, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5434,13 +5923,13 @@ type MaxDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MaxDim(dim int, options ...MaxDimOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(460, x, dim, o.Keepdim)
+	r, err := run(498, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
 // Min: Smallest element; NaN if there is one. Equal elements share the gradient.
 func (x *Tensor) Min() (*Tensor, error) {
-	r, err := run(461, x)
+	r, err := run(499, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5454,7 +5943,7 @@ type MinDimOptions struct {
 // positions of the first of them (int64).
 func (x *Tensor) MinDim(dim int, options ...MinDimOptions) (*Tensor, *Tensor, error) {
 	o := last(options)
-	r, err := run(462, x, dim, o.Keepdim)
+	r, err := run(500, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
@@ -5470,7 +5959,7 @@ type AmaxOptions struct {
 // Amax: Largest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amax(options ...AmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(463, x, o.Dim, o.Keepdim)
+	r, err := run(501, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5486,8 +5975,25 @@ type AminOptions struct {
 // Amin: Smallest element over dimensions. Equal elements share the gradient.
 func (x *Tensor) Amin(options ...AminOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(464, x, o.Dim, o.Keepdim)
+	r, err := run(502, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
+}
+
+// AminmaxOptions are the optional arguments.
+type AminmaxOptions struct {
+	// The dimension to reduce; absent means all.
+	Dim *int
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+}
+
+// Aminmax: Smallest and largest element. Equal elements share the gradient. The smallest and the
+// largest elements.
+func (x *Tensor) Aminmax(options ...AminmaxOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(503, x, o.Dim, o.Keepdim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
 }
 
 // ArgmaxOptions are the optional arguments.
@@ -5502,7 +6008,7 @@ type ArgmaxOptions struct {
 // Argmax: Position of the first largest element (int64).
 func (x *Tensor) Argmax(options ...ArgmaxOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(465, x, o.Dim, o.Keepdim)
+	r, err := run(504, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5518,7 +6024,7 @@ type ArgminOptions struct {
 // Argmin: Position of the first smallest element (int64).
 func (x *Tensor) Argmin(options ...ArgminOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(466, x, o.Dim, o.Keepdim)
+	r, err := run(505, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5538,7 +6044,7 @@ type VarOptions struct {
 // Var: Variance: the sum of (input - mean) squared, divided by max(0, n - correction).
 func (x *Tensor) Var(options ...VarOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(467, x, o.Dim, o.Correction, o.Keepdim)
+	r, err := run(506, x, o.Dim, o.Correction, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5558,7 +6064,72 @@ type StdOptions struct {
 // Std: Standard deviation: the square root of var.
 func (x *Tensor) Std(options ...StdOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(468, x, o.Dim, o.Correction, o.Keepdim)
+	r, err := run(507, x, o.Dim, o.Correction, o.Keepdim)
+	return hold[Tensor](r, 0), err
+}
+
+// VarMeanOptions are the optional arguments.
+type VarMeanOptions struct {
+	// The dimensions to reduce; absent or an empty list means all.
+	Dim []int
+
+	// What is subtracted from the number of elements: 0 for a population; absent means 1, for a
+	// sample.
+	Correction any
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+}
+
+// VarMean: Variance and mean. The variance and the mean.
+func VarMean(input *Tensor, options ...VarMeanOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(508, input, o.Dim, o.Correction, o.Keepdim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// StdMeanOptions are the optional arguments.
+type StdMeanOptions struct {
+	// The dimensions to reduce; absent or an empty list means all.
+	Dim []int
+
+	// What is subtracted from the number of elements: 0 for a population; absent means 1, for a
+	// sample.
+	Correction any
+
+	// Whether reduced dimensions stay, with size 1.
+	Keepdim bool
+}
+
+// StdMean: Standard deviation and mean. The standard deviation and the mean.
+func StdMean(input *Tensor, options ...StdMeanOptions) (*Tensor, *Tensor, error) {
+	o := last(options)
+	r, err := run(509, input, o.Dim, o.Correction, o.Keepdim)
+	return hold[Tensor](r, 0), hold[Tensor](r, 1), err
+}
+
+// CovOptions are the optional arguments.
+type CovOptions struct {
+	// What is subtracted from the number of observations.
+	Correction *int
+
+	// How often each observation was made (integers).
+	Fweights *Tensor
+
+	// How much each observation counts.
+	Aweights *Tensor
+}
+
+// Cov: Covariance of each variable with each other.
+func (x *Tensor) Cov(options ...CovOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(510, x, o.Correction, o.Fweights, o.Aweights)
+	return hold[Tensor](r, 0), err
+}
+
+// Corrcoef: Pearson's correlation of each variable with each other.
+func (x *Tensor) Corrcoef() (*Tensor, error) {
+	r, err := run(511, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5581,7 +6152,7 @@ type NormOptions struct {
 // p = 0 the number of nonzero elements.
 func (x *Tensor) Norm(options ...NormOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(469, x, o.P, o.Dim, o.Keepdim, o.Dtype)
+	r, err := run(512, x, o.P, o.Dim, o.Keepdim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5597,7 +6168,7 @@ type AnyOptions struct {
 // Any: Whether any element is nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) Any(options ...AnyOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(470, x, o.Dim, o.Keepdim)
+	r, err := run(513, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5613,7 +6184,7 @@ type AllOptions struct {
 // All: Whether all elements are nonzero. bool, but uint8 for a uint8 input.
 func (x *Tensor) All(options ...AllOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(471, x, o.Dim, o.Keepdim)
+	r, err := run(514, x, o.Dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5626,7 +6197,7 @@ type LogsumexpOptions struct {
 // Logsumexp: log(sum(exp(input))), without overflow.
 func (x *Tensor) Logsumexp(dim []int, options ...LogsumexpOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(472, x, dim, o.Keepdim)
+	r, err := run(515, x, dim, o.Keepdim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5639,7 +6210,7 @@ type CumsumOptions struct {
 // Cumsum: Running sum along a dimension: result[i] = input[0] + ... + input[i].
 func (x *Tensor) Cumsum(dim int, options ...CumsumOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(473, x, dim, o.Dtype)
+	r, err := run(516, x, dim, o.Dtype)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5652,13 +6223,111 @@ type Cumsum_Options struct {
 // Cumsum_: In-place version of `cumsum`.
 func (x *Tensor) Cumsum_(dim int, options ...Cumsum_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(474, x, dim, o.Dtype)
+	_, err := run(517, x, dim, o.Dtype)
 	return x, err
+}
+
+// DiffOptions are the optional arguments.
+type DiffOptions struct {
+	// How often.
+	N *int
+
+	// The dimension.
+	Dim *int
+
+	// What stands before the input along the dimension.
+	Prepend *Tensor
+
+	// What stands behind it.
+	Append *Tensor
+}
+
+// Diff: Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether
+// they differ.
+func (x *Tensor) Diff(options ...DiffOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(518, x, o.N, o.Dim, o.Prepend, o.Append)
+	return hold[Tensor](r, 0), err
+}
+
+// GradientOptions are the optional arguments.
+type GradientOptions struct {
+	// The distance of neighbours, for each dimension; absent: 1.
+	Spacing []float64
+
+	// The dimensions; absent: all.
+	Dim []int
+
+	// 1 or 2: how many neighbours the estimate at a border uses, less one.
+	EdgeOrder *int
+}
+
+// Gradient: Estimates of the derivatives along dimensions, by differences of the neighbours on both
+// sides. An estimate for each dimension.
+func Gradient(input *Tensor, options ...GradientOptions) ([]*Tensor, error) {
+	o := last(options)
+	r, err := run(519, input, o.Spacing, o.Dim, o.EdgeOrder)
+	return as[[]*Tensor](r, 0), err
+}
+
+// GradientAtOptions are the optional arguments.
+type GradientAtOptions struct {
+	// The dimensions; absent: all.
+	Dim []int
+
+	// 1 or 2: how many neighbours the estimate at a border uses, less one.
+	EdgeOrder *int
+}
+
+// GradientAt: gradient of a function that is known at places which are not equally far apart. An
+// estimate for each dimension.
+func GradientAt(input *Tensor, coordinates []*Tensor, options ...GradientAtOptions) ([]*Tensor, error) {
+	o := last(options)
+	r, err := run(520, input, coordinates, o.Dim, o.EdgeOrder)
+	return as[[]*Tensor](r, 0), err
+}
+
+// TrapezoidOptions are the optional arguments.
+type TrapezoidOptions struct {
+	// Where they are; absent: dx apart.
+	X *Tensor
+
+	// The distance of neighbours; absent: 1.
+	Dx any
+
+	// The dimension.
+	Dim *int
+}
+
+// Trapezoid: Integral along a dimension by the trapezoidal rule.
+func Trapezoid(y *Tensor, options ...TrapezoidOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(521, y, o.X, o.Dx, o.Dim)
+	return hold[Tensor](r, 0), err
+}
+
+// CumulativeTrapezoidOptions are the optional arguments.
+type CumulativeTrapezoidOptions struct {
+	// Where they are; absent: dx apart.
+	X *Tensor
+
+	// The distance of neighbours; absent: 1.
+	Dx any
+
+	// The dimension.
+	Dim *int
+}
+
+// CumulativeTrapezoid: Running integral along a dimension by the trapezoidal rule.
+func CumulativeTrapezoid(y *Tensor, options ...CumulativeTrapezoidOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(522, y, o.X, o.Dx, o.Dim)
+	return hold[Tensor](r, 0), err
 }
 
 // Equal: Whether both have the same shape and elements.
 func (x *Tensor) Equal(other *Tensor) (bool, error) {
-	r, err := run(475, x, other)
+	r, err := run(523, x, other)
 	return as[bool](r, 0), err
 }
 
@@ -5677,7 +6346,7 @@ type IscloseOptions struct {
 // Isclose: Where |input - other| <= atol + rtol * |other|.
 func (x *Tensor) Isclose(other *Tensor, options ...IscloseOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(476, x, other, o.Rtol, o.Atol, o.EqualNan)
+	r, err := run(524, x, other, o.Rtol, o.Atol, o.EqualNan)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5696,68 +6365,68 @@ type AllcloseOptions struct {
 // Allclose: Whether all elements are close.
 func (x *Tensor) Allclose(other *Tensor, options ...AllcloseOptions) (bool, error) {
 	o := last(options)
-	r, err := run(477, x, other, o.Rtol, o.Atol, o.EqualNan)
+	r, err := run(525, x, other, o.Rtol, o.Atol, o.EqualNan)
 	return as[bool](r, 0), err
 }
 
 // TensorAlias: Makes another handle to a tensor, to be released on its own. A second handle to the
 // same tensor.
 func TensorAlias(input *Tensor) (*Tensor, error) {
-	r, err := run(478, input)
+	r, err := run(526, input)
 	return hold[Tensor](r, 0), err
 }
 
 // Dim: Number of dimensions.
 func (x *Tensor) Dim() (int, error) {
-	r, err := run(479, x)
+	r, err := run(527, x)
 	return as[int](r, 0), err
 }
 
 // Size: Size of one dimension.
 func (x *Tensor) Size(dim int) (int, error) {
-	r, err := run(480, x, dim)
+	r, err := run(528, x, dim)
 	return as[int](r, 0), err
 }
 
 // Shape: Shape of the tensor. The sizes of all dimensions.
 func (x *Tensor) Shape() ([]int, error) {
-	r, err := run(481, x)
+	r, err := run(529, x)
 	return as[[]int](r, 0), err
 }
 
 // Stride: Strides of the tensor. Steps between neighbours along each dimension, in elements.
 func (x *Tensor) Stride() ([]int, error) {
-	r, err := run(482, x)
+	r, err := run(530, x)
 	return as[[]int](r, 0), err
 }
 
 // Numel: Number of elements.
 func (x *Tensor) Numel() (int, error) {
-	r, err := run(483, x)
+	r, err := run(531, x)
 	return as[int](r, 0), err
 }
 
 // StorageOffset: Position of the first element in the storage, in elements.
 func (x *Tensor) StorageOffset() (int, error) {
-	r, err := run(484, x)
+	r, err := run(532, x)
 	return as[int](r, 0), err
 }
 
 // ElementSize: Bytes of one element.
 func (x *Tensor) ElementSize() (int, error) {
-	r, err := run(485, x)
+	r, err := run(533, x)
 	return as[int](r, 0), err
 }
 
 // Dtype: Element type.
 func (x *Tensor) Dtype() (Dtype, error) {
-	r, err := run(486, x)
+	r, err := run(534, x)
 	return Dtype(as[int](r, 0)), err
 }
 
 // Device: Where the memory is.
 func (x *Tensor) Device() (Device, error) {
-	r, err := run(487, x)
+	r, err := run(535, x)
 	return as[Device](r, 0), err
 }
 
@@ -5770,57 +6439,57 @@ type TensorIsContiguousOptions struct {
 // IsContiguous: Whether elements lie in memory densely in that order.
 func (x *Tensor) IsContiguous(options ...TensorIsContiguousOptions) (bool, error) {
 	o := last(options)
-	r, err := run(488, x, o.MemoryFormat)
+	r, err := run(536, x, o.MemoryFormat)
 	return as[bool](r, 0), err
 }
 
 // DataPtr: Address of the first element. Valid as long as any tensor looks at the storage.
 func (x *Tensor) DataPtr() (uintptr, error) {
-	r, err := run(489, x)
+	r, err := run(537, x)
 	return as[uintptr](r, 0), err
 }
 
 // IsSetTo: Whether both look at the same memory in the same way.
 func (x *Tensor) IsSetTo(other *Tensor) (bool, error) {
-	r, err := run(490, x, other)
+	r, err := run(538, x, other)
 	return as[bool](r, 0), err
 }
 
 // IsSame: Whether two handles are of one tensor.
 func (x *Tensor) IsSame(other *Tensor) (bool, error) {
-	r, err := run(491, x, other)
+	r, err := run(539, x, other)
 	return as[bool](r, 0), err
 }
 
 // Base: What a view is a view of: the tensor that a chain of views began with. The tensor, or NULL
 // if this one is no view.
 func (x *Tensor) Base() (*Tensor, error) {
-	r, err := run(492, x)
+	r, err := run(540, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Version: How often the tensor, its views and what it was detached from were changed in place.
 func (x *Tensor) Version() (int, error) {
-	r, err := run(493, x)
+	r, err := run(541, x)
 	return as[int](r, 0), err
 }
 
 // Item: The only element of a tensor as a number.
 func (x *Tensor) Item() (any, error) {
-	r, err := run(494, x)
+	r, err := run(542, x)
 	return as[any](r, 0), err
 }
 
 // ToString: The tensor as text, as PyTorch prints it.
 func (x *Tensor) ToString() (string, error) {
-	r, err := run(495, x)
+	r, err := run(543, x)
 	return as[string](r, 0), err
 }
 
 // RequiresGrad: Whether the tensor takes part in a graph: set by the user, or made from such a
 // tensor.
 func (x *Tensor) RequiresGrad() (bool, error) {
-	r, err := run(496, x)
+	r, err := run(544, x)
 	return as[bool](r, 0), err
 }
 
@@ -5833,19 +6502,19 @@ type TensorRequiresGrad_Options struct {
 // RequiresGrad_: Says whether a leaf's gradient is wanted.
 func (x *Tensor) RequiresGrad_(options ...TensorRequiresGrad_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(497, x, o.RequiresGrad)
+	_, err := run(545, x, o.RequiresGrad)
 	return x, err
 }
 
 // IsLeaf: Whether the tensor was not made by a recorded operation.
 func (x *Tensor) IsLeaf() (bool, error) {
-	r, err := run(498, x)
+	r, err := run(546, x)
 	return as[bool](r, 0), err
 }
 
 // Grad: The gradient that backward has added up. The gradient, or NULL if there is none yet.
 func (x *Tensor) Grad() (*Tensor, error) {
-	r, err := run(499, x)
+	r, err := run(547, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -5858,131 +6527,131 @@ type TensorSetGradOptions struct {
 // SetGrad: Replaces the gradient.
 func (x *Tensor) SetGrad(options ...TensorSetGradOptions) error {
 	o := last(options)
-	_, err := run(500, x, o.Grad)
+	_, err := run(548, x, o.Grad)
 	return err
 }
 
 // RetainGrad: Makes backward keep the gradient of a tensor that is not a leaf.
 func (x *Tensor) RetainGrad() error {
-	_, err := run(501, x)
+	_, err := run(549, x)
 	return err
 }
 
 // GradFnName: The name of the recorded operation that made the tensor. "MulBackward0", or nothing
 // for a leaf.
 func (x *Tensor) GradFnName() (string, error) {
-	r, err := run(502, x)
+	r, err := run(550, x)
 	return as[string](r, 0), err
 }
 
 // Data: The same memory without the graph and with a version of its own: backward does not notice
 // what is changed through it.
 func (x *Tensor) Data() (*Tensor, error) {
-	r, err := run(503, x)
+	r, err := run(551, x)
 	return hold[Tensor](r, 0), err
 }
 
 // SetData: Makes a tensor look at another one's memory; it stays the same tensor, with its gradient
 // and its history. No other thread may use it meanwhile.
 func (x *Tensor) SetData(data *Tensor) error {
-	_, err := run(504, x, data)
+	_, err := run(552, x, data)
 	return err
 }
 
 // BuildInfo: Version, compiler, instruction set in use, threads and optional parts of the library.
 // Lines of `name: value`.
 func BuildInfo() (string, error) {
-	r, err := run(505)
+	r, err := run(553)
 	return as[string](r, 0), err
 }
 
 // Len: How many strings a list holds.
 func (x *StringList) Len() (int, error) {
-	r, err := run(506, x)
+	r, err := run(554, x)
 	return as[int](r, 0), err
 }
 
 // TensorListNew: A list of tensors, for callbacks that return several.
 func TensorListNew(tensors []*Tensor) (*TensorList, error) {
-	r, err := run(507, tensors)
+	r, err := run(555, tensors)
 	return hold[TensorList](r, 0), err
 }
 
 // Len: How many tensors a list holds.
 func (x *TensorList) Len() (int, error) {
-	r, err := run(508, x)
+	r, err := run(556, x)
 	return as[int](r, 0), err
 }
 
 // Get: One tensor of a list. A new handle, or NULL for an absent entry.
 func (x *TensorList) Get(index int) (*Tensor, error) {
-	r, err := run(509, x, index)
+	r, err := run(557, x, index)
 	return hold[Tensor](r, 0), err
 }
 
 // IsGradEnabled: Whether operations are recorded for backward.
 func IsGradEnabled() (bool, error) {
-	r, err := run(510)
+	r, err := run(558)
 	return as[bool](r, 0), err
 }
 
 // SetGradEnabled: Turns recording for backward on or off in this context.
 func SetGradEnabled(mode bool) error {
-	_, err := run(511, mode)
+	_, err := run(559, mode)
 	return err
 }
 
 // IsAnomalyEnabled: Whether backward checks gradients for NaN.
 func IsAnomalyEnabled() (bool, error) {
-	r, err := run(512)
+	r, err := run(560)
 	return as[bool](r, 0), err
 }
 
 // SetDetectAnomaly: Makes backward fail when a gradient is NaN, naming the operation that made it.
 func SetDetectAnomaly(mode bool) error {
-	_, err := run(513, mode)
+	_, err := run(561, mode)
 	return err
 }
 
 // GetDefaultDtype: The dtype of new floating-point tensors.
 func GetDefaultDtype() (Dtype, error) {
-	r, err := run(514)
+	r, err := run(562)
 	return Dtype(as[int](r, 0)), err
 }
 
 // SetDefaultDtype: Sets the dtype of new floating-point tensors in this context.
 func SetDefaultDtype(d Dtype) error {
-	_, err := run(515, d)
+	_, err := run(563, d)
 	return err
 }
 
 // GetDefaultDevice: The device of new tensors.
 func GetDefaultDevice() (Device, error) {
-	r, err := run(516)
+	r, err := run(564)
 	return as[Device](r, 0), err
 }
 
 // SetDefaultDevice: Sets the device of new tensors in this context.
 func SetDefaultDevice(device Device) error {
-	_, err := run(517, device)
+	_, err := run(565, device)
 	return err
 }
 
 // DeviceIsAvailable: Whether the device can be used.
 func DeviceIsAvailable(device Device) (bool, error) {
-	r, err := run(518, device)
+	r, err := run(566, device)
 	return as[bool](r, 0), err
 }
 
 // GetNumThreads: How many threads an operation may use.
 func GetNumThreads() (int, error) {
-	r, err := run(519)
+	r, err := run(567)
 	return as[int](r, 0), err
 }
 
 // SetNumThreads: Sets how many threads an operation may use.
 func SetNumThreads(n int) error {
-	_, err := run(520, n)
+	_, err := run(568, n)
 	return err
 }
 
@@ -5996,26 +6665,26 @@ type MemoryStatsOptions struct {
 // allocator, and the most that were ever in use.
 func MemoryStats(options ...MemoryStatsOptions) (int, int, int, error) {
 	o := last(options)
-	r, err := run(521, o.Device)
+	r, err := run(569, o.Device)
 	return as[int](r, 0), as[int](r, 1), as[int](r, 2), err
 }
 
 // SetLog: Sends log messages to a function.
 func SetLog(log LogHook) error {
-	_, err := run(522, log)
+	_, err := run(570, log)
 	return err
 }
 
 // SetMemoryHook: Has this context call a function before an allocation fails, on the thread that
 // allocates. Worker threads of data loaders do not call it.
 func SetMemoryHook(hook MemoryHook) error {
-	_, err := run(523, hook)
+	_, err := run(571, hook)
 	return err
 }
 
 // RemoveMemoryHook: Lets allocations of this context fail at once again.
 func RemoveMemoryHook() error {
-	_, err := run(524)
+	_, err := run(572)
 	return err
 }
 
@@ -6028,7 +6697,7 @@ type EmptyCacheOptions struct {
 // EmptyCache: Gives memory that no tensor uses back to the system.
 func EmptyCache(options ...EmptyCacheOptions) error {
 	o := last(options)
-	_, err := run(525, o.Device)
+	_, err := run(573, o.Device)
 	return err
 }
 
@@ -6042,44 +6711,44 @@ type SynchronizeOptions struct {
 // work are reported here.
 func Synchronize(options ...SynchronizeOptions) error {
 	o := last(options)
-	_, err := run(526, o.Device)
+	_, err := run(574, o.Device)
 	return err
 }
 
 // View: The same elements in another shape, without a copy.
 func (x *Tensor) View(size []int) (*Tensor, error) {
-	r, err := run(527, x, size)
+	r, err := run(575, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach: The same memory without the graph.
 func (x *Tensor) Detach() (*Tensor, error) {
-	r, err := run(528, x)
+	r, err := run(576, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Detach_: Takes a tensor out of the graph: it becomes a leaf that requires no gradient. What was
 // made from it before stays as it is.
 func (x *Tensor) Detach_() (*Tensor, error) {
-	_, err := run(529, x)
+	_, err := run(577, x)
 	return x, err
 }
 
 // ViewAs: view with the shape of another tensor.
 func (x *Tensor) ViewAs(other *Tensor) (*Tensor, error) {
-	r, err := run(530, x, other)
+	r, err := run(578, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Reshape: The same elements in another shape: a view where possible, else a copy.
 func (x *Tensor) Reshape(shape []int) (*Tensor, error) {
-	r, err := run(531, x, shape)
+	r, err := run(579, x, shape)
 	return hold[Tensor](r, 0), err
 }
 
 // ReshapeAs: reshape with the shape of another tensor.
 func (x *Tensor) ReshapeAs(other *Tensor) (*Tensor, error) {
-	r, err := run(532, x, other)
+	r, err := run(580, x, other)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6095,37 +6764,37 @@ type FlattenOptions struct {
 // Flatten: Joins neighbouring dimensions into one.
 func (x *Tensor) Flatten(options ...FlattenOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(533, x, o.StartDim, o.EndDim)
+	r, err := run(581, x, o.StartDim, o.EndDim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unflatten: Splits one dimension into several.
 func (x *Tensor) Unflatten(dim int, sizes []int) (*Tensor, error) {
-	r, err := run(534, x, dim, sizes)
+	r, err := run(582, x, dim, sizes)
 	return hold[Tensor](r, 0), err
 }
 
 // Transpose: Swaps two dimensions.
 func (x *Tensor) Transpose(dim0 int, dim1 int) (*Tensor, error) {
-	r, err := run(535, x, dim0, dim1)
+	r, err := run(583, x, dim0, dim1)
 	return hold[Tensor](r, 0), err
 }
 
 // Permute: Puts the dimensions in another order.
 func (x *Tensor) Permute(dims []int) (*Tensor, error) {
-	r, err := run(536, x, dims)
+	r, err := run(584, x, dims)
 	return hold[Tensor](r, 0), err
 }
 
 // Movedim: Moves dimensions; the others keep their order.
 func (x *Tensor) Movedim(source []int, destination []int) (*Tensor, error) {
-	r, err := run(537, x, source, destination)
+	r, err := run(585, x, source, destination)
 	return hold[Tensor](r, 0), err
 }
 
 // T: The transpose of a matrix; a 0-d or 1-d tensor as it is.
 func (x *Tensor) T() (*Tensor, error) {
-	r, err := run(538, x)
+	r, err := run(586, x)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6138,43 +6807,43 @@ type SqueezeOptions struct {
 // Squeeze: Removes dimensions of size 1.
 func (x *Tensor) Squeeze(options ...SqueezeOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(539, x, o.Dim)
+	r, err := run(587, x, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Unsqueeze: Inserts a dimension of size 1.
 func (x *Tensor) Unsqueeze(dim int) (*Tensor, error) {
-	r, err := run(540, x, dim)
+	r, err := run(588, x, dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Expand: Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 func (x *Tensor) Expand(size []int) (*Tensor, error) {
-	r, err := run(541, x, size)
+	r, err := run(589, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // ExpandAs: expand to the shape of another tensor.
 func (x *Tensor) ExpandAs(other *Tensor) (*Tensor, error) {
-	r, err := run(542, x, other)
+	r, err := run(590, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // BroadcastTo: expand, as a function.
 func (x *Tensor) BroadcastTo(size []int) (*Tensor, error) {
-	r, err := run(543, x, size)
+	r, err := run(591, x, size)
 	return hold[Tensor](r, 0), err
 }
 
 // Select: One slice along a dimension, which is removed.
 func (x *Tensor) Select(dim int, index int) (*Tensor, error) {
-	r, err := run(544, x, dim, index)
+	r, err := run(592, x, dim, index)
 	return hold[Tensor](r, 0), err
 }
 
 // Narrow: A range along a dimension.
 func (x *Tensor) Narrow(dim int, start int, length int) (*Tensor, error) {
-	r, err := run(545, x, dim, start, length)
+	r, err := run(593, x, dim, start, length)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6196,7 +6865,7 @@ type SliceOptions struct {
 // Slice: A strided range along a dimension: input[start:end:step].
 func (x *Tensor) Slice(options ...SliceOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(546, x, o.Dim, o.Start, o.End, o.Step)
+	r, err := run(594, x, o.Dim, o.Start, o.End, o.Step)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6209,7 +6878,7 @@ type AsStridedOptions struct {
 // AsStrided: Any view of the input's storage.
 func (x *Tensor) AsStrided(size []int, stride []int, options ...AsStridedOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(547, x, size, stride, o.StorageOffset)
+	r, err := run(595, x, size, stride, o.StorageOffset)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6228,7 +6897,7 @@ type DiagonalOptions struct {
 // Diagonal: A diagonal of two dimensions, as the last dimension.
 func (x *Tensor) Diagonal(options ...DiagonalOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(548, x, o.Offset, o.Dim1, o.Dim2)
+	r, err := run(596, x, o.Offset, o.Dim1, o.Dim2)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6241,7 +6910,7 @@ type ChunkOptions struct {
 // Chunk: Splits a dimension into equal pieces; the last may be smaller.
 func (x *Tensor) Chunk(chunks int, options ...ChunkOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(549, x, chunks, o.Dim)
+	r, err := run(597, x, chunks, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6254,7 +6923,7 @@ type SplitOptions struct {
 // Split: Splits a dimension into pieces of one size.
 func (x *Tensor) Split(splitSize int, options ...SplitOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(550, x, splitSize, o.Dim)
+	r, err := run(598, x, splitSize, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6267,7 +6936,7 @@ type SplitWithSizesOptions struct {
 // SplitWithSizes: Splits a dimension into pieces of given sizes.
 func (x *Tensor) SplitWithSizes(splitSizes []int, options ...SplitWithSizesOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(551, x, splitSizes, o.Dim)
+	r, err := run(599, x, splitSizes, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6280,7 +6949,7 @@ type UnbindOptions struct {
 // Unbind: All slices along a dimension.
 func (x *Tensor) Unbind(options ...UnbindOptions) ([]*Tensor, error) {
 	o := last(options)
-	r, err := run(552, x, o.Dim)
+	r, err := run(600, x, o.Dim)
 	return as[[]*Tensor](r, 0), err
 }
 
@@ -6293,7 +6962,7 @@ type CatOptions struct {
 // Cat: Joins tensors along a dimension. Dtypes are promoted.
 func Cat(tensors []*Tensor, options ...CatOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(553, tensors, o.Dim)
+	r, err := run(601, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6306,151 +6975,157 @@ type StackOptions struct {
 // Stack: Joins tensors of one shape along a new dimension.
 func Stack(tensors []*Tensor, options ...StackOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(554, tensors, o.Dim)
+	r, err := run(602, tensors, o.Dim)
 	return hold[Tensor](r, 0), err
 }
 
 // Repeat: Copies the input several times along each dimension.
 func (x *Tensor) Repeat(repeats []int) (*Tensor, error) {
-	r, err := run(555, x, repeats)
+	r, err := run(603, x, repeats)
 	return hold[Tensor](r, 0), err
 }
 
 // Flip: Reverses the order of elements along dimensions.
 func (x *Tensor) Flip(dims []int) (*Tensor, error) {
-	r, err := run(556, x, dims)
+	r, err := run(604, x, dims)
+	return hold[Tensor](r, 0), err
+}
+
+// Ger: Another name of `outer`.
+func (x *Tensor) Ger(vec2 *Tensor) (*Tensor, error) {
+	r, err := run(605, x, vec2)
 	return hold[Tensor](r, 0), err
 }
 
 // Absolute: Another name of `abs`.
 func (x *Tensor) Absolute() (*Tensor, error) {
-	r, err := run(557, x)
+	r, err := run(606, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Absolute_: Another name of `abs_`.
 func (x *Tensor) Absolute_() (*Tensor, error) {
-	_, err := run(558, x)
+	_, err := run(607, x)
 	return x, err
 }
 
 // Negative: Another name of `neg`.
 func (x *Tensor) Negative() (*Tensor, error) {
-	r, err := run(559, x)
+	r, err := run(608, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Negative_: Another name of `neg_`.
 func (x *Tensor) Negative_() (*Tensor, error) {
-	_, err := run(560, x)
+	_, err := run(609, x)
 	return x, err
 }
 
 // Sgn: Another name of `sign`.
 func (x *Tensor) Sgn() (*Tensor, error) {
-	r, err := run(561, x)
+	r, err := run(610, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Sgn_: Another name of `sign_`.
 func (x *Tensor) Sgn_() (*Tensor, error) {
-	_, err := run(562, x)
+	_, err := run(611, x)
 	return x, err
 }
 
 // Fix: Another name of `trunc`.
 func (x *Tensor) Fix() (*Tensor, error) {
-	r, err := run(563, x)
+	r, err := run(612, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Fix_: Another name of `trunc_`.
 func (x *Tensor) Fix_() (*Tensor, error) {
-	_, err := run(564, x)
+	_, err := run(613, x)
 	return x, err
 }
 
 // Arcsin: Another name of `asin`.
 func (x *Tensor) Arcsin() (*Tensor, error) {
-	r, err := run(565, x)
+	r, err := run(614, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arcsin_: Another name of `asin_`.
 func (x *Tensor) Arcsin_() (*Tensor, error) {
-	_, err := run(566, x)
+	_, err := run(615, x)
 	return x, err
 }
 
 // Arccos: Another name of `acos`.
 func (x *Tensor) Arccos() (*Tensor, error) {
-	r, err := run(567, x)
+	r, err := run(616, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arccos_: Another name of `acos_`.
 func (x *Tensor) Arccos_() (*Tensor, error) {
-	_, err := run(568, x)
+	_, err := run(617, x)
 	return x, err
 }
 
 // Arctan: Another name of `atan`.
 func (x *Tensor) Arctan() (*Tensor, error) {
-	r, err := run(569, x)
+	r, err := run(618, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctan_: Another name of `atan_`.
 func (x *Tensor) Arctan_() (*Tensor, error) {
-	_, err := run(570, x)
+	_, err := run(619, x)
 	return x, err
 }
 
 // Arctan2: Another name of `atan2`.
 func (x *Tensor) Arctan2(other *Tensor) (*Tensor, error) {
-	r, err := run(571, x, other)
+	r, err := run(620, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctan2_: Another name of `atan2_`.
 func (x *Tensor) Arctan2_(other *Tensor) (*Tensor, error) {
-	_, err := run(572, x, other)
+	_, err := run(621, x, other)
 	return x, err
 }
 
 // Arcsinh: Another name of `asinh`.
 func (x *Tensor) Arcsinh() (*Tensor, error) {
-	r, err := run(573, x)
+	r, err := run(622, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arcsinh_: Another name of `asinh_`.
 func (x *Tensor) Arcsinh_() (*Tensor, error) {
-	_, err := run(574, x)
+	_, err := run(623, x)
 	return x, err
 }
 
 // Arccosh: Another name of `acosh`.
 func (x *Tensor) Arccosh() (*Tensor, error) {
-	r, err := run(575, x)
+	r, err := run(624, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arccosh_: Another name of `acosh_`.
 func (x *Tensor) Arccosh_() (*Tensor, error) {
-	_, err := run(576, x)
+	_, err := run(625, x)
 	return x, err
 }
 
 // Arctanh: Another name of `atanh`.
 func (x *Tensor) Arctanh() (*Tensor, error) {
-	r, err := run(577, x)
+	r, err := run(626, x)
 	return hold[Tensor](r, 0), err
 }
 
 // Arctanh_: Another name of `atanh_`.
 func (x *Tensor) Arctanh_() (*Tensor, error) {
-	_, err := run(578, x)
+	_, err := run(627, x)
 	return x, err
 }
 
@@ -6463,7 +7138,7 @@ type SubtractOptions struct {
 // Subtract: Another name of `sub`.
 func (x *Tensor) Subtract(other any, options ...SubtractOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(579, x, other, o.Alpha)
+	r, err := run(628, x, other, o.Alpha)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6476,19 +7151,19 @@ type Subtract_Options struct {
 // Subtract_: Another name of `sub_`.
 func (x *Tensor) Subtract_(other any, options ...Subtract_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(580, x, other, o.Alpha)
+	_, err := run(629, x, other, o.Alpha)
 	return x, err
 }
 
 // Multiply: Another name of `mul`.
 func (x *Tensor) Multiply(other any) (*Tensor, error) {
-	r, err := run(581, x, other)
+	r, err := run(630, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Multiply_: Another name of `mul_`.
 func (x *Tensor) Multiply_(other any) (*Tensor, error) {
-	_, err := run(582, x, other)
+	_, err := run(631, x, other)
 	return x, err
 }
 
@@ -6501,7 +7176,7 @@ type DivideOptions struct {
 // Divide: Another name of `div`.
 func (x *Tensor) Divide(other any, options ...DivideOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(583, x, other, o.RoundingMode)
+	r, err := run(632, x, other, o.RoundingMode)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6514,7 +7189,7 @@ type Divide_Options struct {
 // Divide_: Another name of `div_`.
 func (x *Tensor) Divide_(other any, options ...Divide_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(584, x, other, o.RoundingMode)
+	_, err := run(633, x, other, o.RoundingMode)
 	return x, err
 }
 
@@ -6530,7 +7205,7 @@ type ClipOptions struct {
 // Clip: Another name of `clamp`.
 func (x *Tensor) Clip(options ...ClipOptions) (*Tensor, error) {
 	o := last(options)
-	r, err := run(585, x, o.Min, o.Max)
+	r, err := run(634, x, o.Min, o.Max)
 	return hold[Tensor](r, 0), err
 }
 
@@ -6546,66 +7221,85 @@ type Clip_Options struct {
 // Clip_: Another name of `clamp_`.
 func (x *Tensor) Clip_(options ...Clip_Options) (*Tensor, error) {
 	o := last(options)
-	_, err := run(586, x, o.Min, o.Max)
+	_, err := run(635, x, o.Min, o.Max)
 	return x, err
 }
 
 // Greater: Another name of `gt`.
 func (x *Tensor) Greater(other any) (*Tensor, error) {
-	r, err := run(587, x, other)
+	r, err := run(636, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Greater_: Another name of `gt_`.
 func (x *Tensor) Greater_(other any) (*Tensor, error) {
-	_, err := run(588, x, other)
+	_, err := run(637, x, other)
 	return x, err
 }
 
 // GreaterEqual: Another name of `ge`.
 func (x *Tensor) GreaterEqual(other any) (*Tensor, error) {
-	r, err := run(589, x, other)
+	r, err := run(638, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // GreaterEqual_: Another name of `ge_`.
 func (x *Tensor) GreaterEqual_(other any) (*Tensor, error) {
-	_, err := run(590, x, other)
+	_, err := run(639, x, other)
 	return x, err
 }
 
 // Less: Another name of `lt`.
 func (x *Tensor) Less(other any) (*Tensor, error) {
-	r, err := run(591, x, other)
+	r, err := run(640, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // Less_: Another name of `lt_`.
 func (x *Tensor) Less_(other any) (*Tensor, error) {
-	_, err := run(592, x, other)
+	_, err := run(641, x, other)
 	return x, err
 }
 
 // LessEqual: Another name of `le`.
 func (x *Tensor) LessEqual(other any) (*Tensor, error) {
-	r, err := run(593, x, other)
+	r, err := run(642, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // LessEqual_: Another name of `le_`.
 func (x *Tensor) LessEqual_(other any) (*Tensor, error) {
-	_, err := run(594, x, other)
+	_, err := run(643, x, other)
 	return x, err
 }
 
 // NotEqual: Another name of `ne`.
 func (x *Tensor) NotEqual(other any) (*Tensor, error) {
-	r, err := run(595, x, other)
+	r, err := run(644, x, other)
 	return hold[Tensor](r, 0), err
 }
 
 // NotEqual_: Another name of `ne_`.
 func (x *Tensor) NotEqual_(other any) (*Tensor, error) {
-	_, err := run(596, x, other)
+	_, err := run(645, x, other)
 	return x, err
+}
+
+// TrapzOptions are the optional arguments.
+type TrapzOptions struct {
+	// Where they are; absent: dx apart.
+	X *Tensor
+
+	// The distance of neighbours; absent: 1.
+	Dx any
+
+	// The dimension.
+	Dim *int
+}
+
+// Trapz: Another name of `trapezoid`.
+func Trapz(y *Tensor, options ...TrapzOptions) (*Tensor, error) {
+	o := last(options)
+	r, err := run(646, y, o.X, o.Dx, o.Dim)
+	return hold[Tensor](r, 0), err
 }

@@ -39,7 +39,7 @@ from ._types import (
 globals().update(_ops.NAMESPACES["torch"])
 globals().update(_overloads.FUNCTIONS)
 
-from . import autograd, backends, cuda, nn, optim, random, safetensors, utils  # noqa: E402
+from . import autograd, backends, cuda, linalg, nn, optim, random, safetensors, utils  # noqa: E402
 from ._graph import capture  # noqa: E402
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from .random import (  # noqa: E402

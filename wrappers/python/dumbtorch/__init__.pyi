@@ -32,6 +32,7 @@ from ._types import uint8 as uint8
 from . import autograd as autograd
 from . import backends as backends
 from . import cuda as cuda
+from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
 from . import random as random
@@ -61,6 +62,14 @@ from ._overloads import split as split
 from ._overloads import var as var
 from ._overloads import std as std
 from ._overloads import norm as norm
+from ._overloads import order_of as order_of
+from ._overloads import var_mean as var_mean
+from ._overloads import std_mean as std_mean
+from ._overloads import einsum as einsum
+from ._overloads import tensordot as tensordot
+from ._overloads import chain_matmul as chain_matmul
+from ._overloads import cdist as cdist
+from ._overloads import gradient as gradient
 from ._overloads import round as round
 from ._overloads import where as where
 from ._overloads import nonzero as nonzero
@@ -89,9 +98,26 @@ from ._ops import triu as triu
 from ._ops import matmul as matmul
 from ._ops import mm as mm
 from ._ops import bmm as bmm
+from ._ops import baddbmm as baddbmm
+from ._ops import addbmm as addbmm
 from ._ops import mv as mv
+from ._ops import addmv as addmv
+from ._ops import vdot as vdot
 from ._ops import dot as dot
 from ._ops import addmm as addmm
+from ._ops import outer as outer
+from ._ops import addr as addr
+from ._ops import inner as inner
+from ._ops import cross as cross
+from ._ops import kron as kron
+from ._ops import bilinear as bilinear
+from ._ops import matrix_power as matrix_power
+from ._ops import trace as trace
+from ._ops import cosine_similarity as cosine_similarity
+from ._ops import pairwise_distance as pairwise_distance
+from ._ops import dist as dist
+from ._ops import pdist as pdist
+from ._ops import renorm as renorm
 from ._ops import max_pool2d as max_pool2d
 from ._ops import layer_norm as layer_norm
 from ._ops import softmax as softmax
@@ -206,15 +232,24 @@ from ._ops import set_own_generators as set_own_generators
 from ._ops import has_own_generators as has_own_generators
 from ._ops import sum as sum
 from ._ops import mean as mean
+from ._ops import nansum as nansum
+from ._ops import nanmean as nanmean
+from ._ops import count_nonzero as count_nonzero
 from ._ops import prod as prod
 from ._ops import amax as amax
 from ._ops import amin as amin
+from ._ops import aminmax as aminmax
 from ._ops import argmax as argmax
 from ._ops import argmin as argmin
+from ._ops import cov as cov
+from ._ops import corrcoef as corrcoef
 from ._ops import any as any
 from ._ops import all as all
 from ._ops import logsumexp as logsumexp
 from ._ops import cumsum as cumsum
+from ._ops import diff as diff
+from ._ops import trapezoid as trapezoid
+from ._ops import cumulative_trapezoid as cumulative_trapezoid
 from ._ops import equal as equal
 from ._ops import isclose as isclose
 from ._ops import allclose as allclose
@@ -253,6 +288,7 @@ from ._ops import unbind as unbind
 from ._ops import cat as cat
 from ._ops import stack as stack
 from ._ops import flip as flip
+from ._ops import ger as ger
 from ._ops import absolute as absolute
 from ._ops import negative as negative
 from ._ops import sgn as sgn
@@ -273,6 +309,7 @@ from ._ops import greater_equal as greater_equal
 from ._ops import less as less
 from ._ops import less_equal as less_equal
 from ._ops import not_equal as not_equal
+from ._ops import trapz as trapz
 def is_tensor(obj) -> Any: ...
 def is_floating_point(input) -> Any: ...
 def numel(input) -> Any: ...
