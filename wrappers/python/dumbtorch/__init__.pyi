@@ -62,7 +62,6 @@ from ._overloads import split as split
 from ._overloads import var as var
 from ._overloads import std as std
 from ._overloads import norm as norm
-from ._overloads import order_of as order_of
 from ._overloads import var_mean as var_mean
 from ._overloads import std_mean as std_mean
 from ._overloads import einsum as einsum

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from . import _ops
 from ._tensor_type import TensorBase
+from .linalg import _order_of
 
 
 def arange(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
@@ -129,18 +130,8 @@ def norm(input, p="fro", dim=None, keepdim=False, dtype=None, *, axis=None, keep
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
         dims = " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
-    order = order_of(p)
+    order = _order_of(p)
     return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype)
-
-
-def order_of(name):
-    """The order of a norm as a number, None for "fro"."""
-    if name == "nuc":
-        message = "order nuc is made of singular values, which are not supported"
-        raise NotImplementedError(f"linalg.matrix_norm: {message}")
-    if isinstance(name, str) and name != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {name} not supported.")
-    return None if name == "fro" else name
 
 
 def var_mean(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import _ops, _overloads
+from . import _ops
 
 globals().update(_ops.NAMESPACES["linalg"])
 
@@ -11,7 +11,7 @@ __all__ = list(_ops.NAMESPACES["linalg"])
 
 def matrix_norm(input, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """Norm of matrices: "fro", 1, -1, inf or -inf."""
-    return _ops.linalg_matrix_norm(input, _overloads.order_of(ord), dim, keepdim, dtype=dtype)
+    return _ops.linalg_matrix_norm(input, _order_of(ord), dim, keepdim, dtype=dtype)
 
 
 def norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
@@ -25,3 +25,13 @@ def norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
         )
     dim = (0, 1) if dim is None else (dim,) if isinstance(dim, int) else dim
     return matrix_norm(input, ord, dim, keepdim, dtype=dtype)
+
+
+def _order_of(name):
+    """The order of a norm as a number, None for "fro"."""
+    if name == "nuc":
+        message = "order nuc is made of singular values, which are not supported"
+        raise NotImplementedError(f"linalg.matrix_norm: {message}")
+    if isinstance(name, str) and name != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {name} not supported.")
+    return None if name == "fro" else name
