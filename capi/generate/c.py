@@ -27,7 +27,7 @@ _TOP = f"""\
  *   if (T_status()) puts(T_message());
  *
  * Arguments without a default are given in order, all others by name. What a call makes belongs to
- * the innermost open T_SCOPE, which releases it at its end; T_keep() and T_outer() let a handle
+ * the innermost open T_SCOPE, which releases it at its end; T_keep() and T_pass_out() let a handle
  * live longer. After an error, calls do nothing until the outermost scope ends or T_clear() runs.
  * Without a scope a result is the caller's, as in dumbtorch.h. A callback that makes tensors opens
  * a scope of its own and gives back its result with T_keep().

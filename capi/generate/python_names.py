@@ -89,6 +89,9 @@ def namespaces(schema: Schema, f: Function) -> tuple[str, ...]:
 
 
 def shadowed(schema: Schema, f: Function) -> bool:
-    """An overload of another row: `_overloads.py` merges the two under the name of the first."""
+    """An overload of another row, in the same place: `_overloads.py` merges the two under the name of the
+    first."""
     other = schema.functions.get(f.torch_name)
-    return bool(f.python) and other is not None and other is not f and other.public
+    if not f.python or other is None or other is f or not other.public:
+        return False
+    return bool(f.method and other.method or set(f.namespaces) & set(other.namespaces))

@@ -10,7 +10,7 @@ import ast
 import pathlib
 import re
 
-from . import python
+from . import python, python_names
 from .model import Argument, Function, Kind, Schema
 from .text import GENERATED
 
@@ -193,7 +193,7 @@ def _tensor(schema: Schema) -> str:
         lines.append("    " + _signature_of(node, name))
         known.add(name)
     for f in schema.methods("tensor"):
-        if f.method_name in known or python.shadowed(schema, f):
+        if f.method_name in known or python_names.shadowed(schema, f):
             continue
         lines += ["    @property"] if f.as_property else []
         stub = _stub(schema, f, python.safe(f.method_name), method=True)
@@ -230,7 +230,7 @@ def _package(schema: Schema) -> str:
     rows = [
         f
         for f in schema.public
-        if "torch" in python.namespaces(schema, f) and not python.shadowed(schema, f)
+        if "torch" in python.namespaces(schema, f) and not python_names.shadowed(schema, f)
     ]
     taken = {line.rsplit(" ", 1)[-1] for line in lines if line.startswith("from .")}
     names = [f for f in rows if f.torch_name not in taken]

@@ -2744,11 +2744,89 @@ DT_MUST_CHECK DT_API dt_status dt_mm(
 DT_MUST_CHECK DT_API dt_status dt_bmm(
     dt_tensor *input, dt_tensor *mat2, dt_tensor **out) DT_NOEXCEPT;
 
+/** beta * input + alpha * (batch1 @ batch2), matrix by matrix.
+ * @param input What is added; it broadcasts to [b, n, m].
+ * @param batch1 The first factors [b, n, k].
+ * @param batch2 The second factors [b, k, m].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_baddbmm(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, dt_scalar_kind beta_kind,
+    int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `baddbmm`.
+ * @param input What is added and written, [b, n, m]. Written.
+ * @param batch1 The first factors [b, n, k].
+ * @param batch2 The second factors [b, k, m].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_baddbmm_(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, dt_scalar_kind beta_kind,
+    int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i,
+    double alpha_f) DT_NOEXCEPT;
+
+/** beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+ * @param input What is added; it broadcasts to [n, m].
+ * @param batch1 The first factors [b, n, k].
+ * @param batch2 The second factors [b, k, m].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_addbmm(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, dt_scalar_kind beta_kind,
+    int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `addbmm`.
+ * @param input What is added and written, [n, m]. Written.
+ * @param batch1 The first factors [b, n, k].
+ * @param batch2 The second factors [b, k, m].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_addbmm_(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, dt_scalar_kind beta_kind,
+    int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i,
+    double alpha_f) DT_NOEXCEPT;
+
 /** Product of a matrix [n, k] and a vector [k]: [n].
  * @param input The first factor.
  * @param vec A vector [k].
  * @throws RuntimeError: shapes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_mv(dt_tensor *input, dt_tensor *vec, dt_tensor **out) DT_NOEXCEPT;
+
+/** beta * input + alpha * (mat @ vec).
+ * @param input What is added; it broadcasts to [n].
+ * @param mat A matrix [n, k].
+ * @param vec A vector [k].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_addmv(
+    dt_tensor *input, dt_tensor *mat, dt_tensor *vec, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `addmv`.
+ * @param input What is added and written, [n]. Written.
+ * @param mat A matrix [n, k].
+ * @param vec A vector [k].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or dtypes differ. */
+DT_MUST_CHECK DT_API dt_status dt_addmv_(
+    dt_tensor *input, dt_tensor *mat, dt_tensor *vec, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
+
+/** Inner product of two vectors, 0-d; of complex numbers it would conjugate the first.
+ * @param input A vector.
+ * @param other A vector of the same length.
+ * @throws RuntimeError: an argument is not 1-d, or lengths differ. */
+DT_MUST_CHECK DT_API dt_status dt_vdot(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
 
 /** Inner product of two vectors, 0-d.
  * @param input The first factor.
@@ -2779,6 +2857,255 @@ DT_MUST_CHECK DT_API dt_status dt_addmm(
 DT_MUST_CHECK DT_API dt_status dt_addmm_(
     dt_tensor *input, dt_tensor *mat1, dt_tensor *mat2, dt_scalar_kind beta_kind, int64_t beta_i,
     double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
+
+/** All products of an element of the one and one of the other: [n, m].
+ * @param input A vector [n].
+ * @param vec2 A vector [m].
+ * @throws RuntimeError: an argument is not 1-d. */
+DT_MUST_CHECK DT_API dt_status dt_outer(
+    dt_tensor *input, dt_tensor *vec2, dt_tensor **out) DT_NOEXCEPT;
+
+/** beta * input + alpha * outer(vec1, vec2).
+ * @param input What is added; it broadcasts to [n, m].
+ * @param vec1 A vector [n].
+ * @param vec2 A vector [m].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or a factor is a fraction and the result holds integers. */
+DT_MUST_CHECK DT_API dt_status dt_addr(
+    dt_tensor *input, dt_tensor *vec1, dt_tensor *vec2, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `addr`.
+ * @param input What is added and written, [n, m]. Written.
+ * @param vec1 A vector [n].
+ * @param vec2 A vector [m].
+ * @param beta Factor of input; 0 ignores it, NaN and all. PyTorch's default: 1.
+ * @param alpha Factor of the product. PyTorch's default: 1.
+ * @throws RuntimeError: shapes do not fit, or a factor is a fraction and the result holds integers. */
+DT_MUST_CHECK DT_API dt_status dt_addr_(
+    dt_tensor *input, dt_tensor *vec1, dt_tensor *vec2, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) DT_NOEXCEPT;
+
+/** Sums of products over the last dimension of both; with a number, its product with each element.
+ * @param input The first factor.
+ * @param other The second factor.
+ * @throws RuntimeError: the last dimensions differ. */
+DT_MUST_CHECK DT_API dt_status dt_inner(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** Cross product of vectors of three elements.
+ * @param input The first factor.
+ * @param other The second factor.
+ * @param dim A dimension of size 3; absent: the first such. PyTorch's default: absent.
+ * @throws RuntimeError: there is no such dimension, or dtypes or numbers of dimensions differ. */
+DT_MUST_CHECK DT_API dt_status dt_cross(
+    dt_tensor *input, dt_tensor *other, const int64_t *dim, dt_tensor **out) DT_NOEXCEPT;
+
+/** Kronecker product: each element of input times the whole of other.
+ * @param input The first factor.
+ * @param other The second factor. */
+DT_MUST_CHECK DT_API dt_status dt_kron(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** Sums of products over the dimensions that the equation names: those that it does not name behind
+ * the arrow are summed.
+ * @param equation A letter for each dimension of each operand, '...' for those that broadcast, and
+ *   after '->' those of the result, as in 'bij,bjk->bik'.
+ * @param operands The factors.
+ * @throws RuntimeError: the equation cannot be read, or sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_einsum(
+    const char *equation, dt_tensor *const *operands, int64_t operands_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Sums of products over several dimensions.
+ * @param a The first factor.
+ * @param b The second factor.
+ * @param dims How many of the last dimensions of a and of the first of b. PyTorch's default: 2.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_tensordot(
+    dt_tensor *a, dt_tensor *b, int64_t dims, dt_tensor **out) DT_NOEXCEPT;
+
+/** tensordot over dimensions that are named.
+ * @param a The first factor.
+ * @param b The second factor.
+ * @param dims_a Dimensions of a.
+ * @param dims_b Dimensions of b that they meet, in the same order.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_tensordot_dims(
+    dt_tensor *a, dt_tensor *b, const int64_t *dims_a, int64_t dims_a_n, const int64_t *dims_b,
+    int64_t dims_b_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** input1 @ weight[k] @ input2 + bias, for each row and each k.
+ * @param input1 Rows [..., n].
+ * @param input2 Rows [..., m].
+ * @param weight A matrix [n, m] for each element of the result: [k, n, m].
+ * @param bias What is added, [k]. PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_bilinear(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *weight, dt_tensor *bias,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `matmul`.
+ * @param input The first factor.
+ * @param other The second factor.
+ * @throws RuntimeError: shapes do not fit, dtypes differ, or a factor is 0-d. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_matmul(
+    dt_tensor *input, dt_tensor *other, dt_tensor **out) DT_NOEXCEPT;
+
+/** Products of n equal matrices; the identity for n = 0.
+ * @param input Square matrices [..., k, k].
+ * @param n The exponent, not negative.
+ * @throws RuntimeError: the matrices are not square.
+ * @throws NotImplementedError: n is negative. */
+DT_MUST_CHECK DT_API dt_status dt_matrix_power(
+    dt_tensor *input, int64_t n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Product of several matrices, in the order that takes the fewest multiplications.
+ * @param tensors Matrices; the first and the last may be vectors.
+ * @throws RuntimeError: shapes do not fit, or there are fewer than two. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_multi_dot(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Product of several matrices, in the order that takes the fewest multiplications.
+ * @param matrices The factors.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_chain_matmul(
+    dt_tensor *const *matrices, int64_t matrices_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Sum of the elements on the diagonal.
+ * @param input A matrix.
+ * @throws RuntimeError: the input is not 2-d. */
+DT_MUST_CHECK DT_API dt_status dt_trace(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** The diagonals of matrices, as a view.
+ * @param input Matrices [..., n, m].
+ * @param offset Which diagonal: 0 is the main one. PyTorch's default: 0.
+ * @param dim1 The first dimension of the matrices. PyTorch's default: -2.
+ * @param dim2 The second dimension of the matrices. PyTorch's default: -1. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_diagonal(
+    dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) DT_NOEXCEPT;
+
+/** Cross product of vectors of three elements.
+ * @param input The first factor.
+ * @param other The second factor.
+ * @param dim A dimension of size 3. PyTorch's default: -1.
+ * @throws RuntimeError: the dimension has another size, or dtypes or numbers of dimensions differ. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_cross(
+    dt_tensor *input, dt_tensor *other, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
+
+/** Inner products of vectors along a dimension.
+ * @param x The first vectors.
+ * @param y The second vectors.
+ * @param dim The dimension. PyTorch's default: -1.
+ * @throws RuntimeError: the dtypes differ, or are not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_vecdot(
+    dt_tensor *x, dt_tensor *y, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
+
+/** Vector norm: (sum |x|^ord)^(1/ord).
+ * @param input The input tensor.
+ * @param ord The exponent; inf, -inf and 0 are the largest, the smallest and the count of nonzero
+ *   elements. PyTorch's default: 2.
+ * @param dim The dimensions; absent: all. PyTorch's default: absent.
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @param dtype The dtype to convert to first. PyTorch's default: absent.
+ * @throws RuntimeError: the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_vector_norm(
+    dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
+    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
+
+/** Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+ * @param input Matrices.
+ * @param ord Absent ('fro' in Python): the root of the sum of squares; 1 and inf: the largest sum
+ *   of |x| of a column, of a row; -1 and -inf: the smallest. PyTorch's default: absent.
+ * @param dim The two dimensions of the matrices. PyTorch's default: [-2, -1].
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @param dtype The dtype to convert to first. PyTorch's default: absent.
+ * @throws RuntimeError: the order or the dimensions are no such.
+ * @throws NotImplementedError: ord is 2 or -2. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_matrix_norm(
+    dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
+    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
+
+/** vector_norm of vectors, matrix_norm of matrices.
+ * @param input Vectors or matrices.
+ * @param ord Which norm; absent: the root of the sum of squares. PyTorch's default: absent.
+ * @param dim One dimension, of vectors, or two, of matrices; absent: all. PyTorch's default:
+ *   absent.
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @param dtype The dtype to convert to first. PyTorch's default: absent.
+ * @throws RuntimeError: the order or the dimensions are no such.
+ * @throws NotImplementedError: ord is 2 or -2, of matrices. */
+DT_MUST_CHECK DT_API dt_status dt_linalg_norm(
+    dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
+    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
+
+/** Cosine of the angle between vectors along a dimension.
+ * @param x1 The first tensor.
+ * @param x2 The second tensor.
+ * @param dim The dimension. PyTorch's default: 1.
+ * @param eps What lengths are at least. PyTorch's default: 1e-08.
+ * @throws RuntimeError: shapes do not broadcast, or the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_cosine_similarity(
+    dt_tensor *x1, dt_tensor *x2, int64_t dim, double eps, dt_tensor **out) DT_NOEXCEPT;
+
+/** norm(x1 - x2 + eps) along the last dimension.
+ * @param x1 The first tensor.
+ * @param x2 The second tensor.
+ * @param p The exponent of the norm. PyTorch's default: 2.0.
+ * @param eps What is added to each difference. PyTorch's default: 1e-06.
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false. */
+DT_MUST_CHECK DT_API dt_status dt_pairwise_distance(
+    dt_tensor *x1, dt_tensor *x2, double p, double eps, int32_t keepdim,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** norm(input - other) of all elements.
+ * @param input The first factor.
+ * @param other The second factor.
+ * @param p The exponent of the norm. PyTorch's default: 2. */
+DT_MUST_CHECK DT_API dt_status dt_dist(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind p_kind, int64_t p_i, double p_f,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Distances between each row of the one and each of the other: [..., n, m].
+ * @param x1 Rows [..., n, k].
+ * @param x2 Rows [..., m, k].
+ * @param p The exponent of the norm. PyTorch's default: 2.0.
+ * @param compute_mode Whether the Euclidean distance comes from a product: 0, as absent, for more
+ *   than 25 rows; 1 always; 2 never. PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not fit, or p is negative. */
+DT_MUST_CHECK DT_API dt_status dt_cdist(
+    dt_tensor *x1, dt_tensor *x2, double p, const int64_t *compute_mode,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2), ...
+ * @param input Rows [n, k].
+ * @param p The exponent of the norm. PyTorch's default: 2.0.
+ * @throws RuntimeError: the input is not a matrix of floats, or p is negative. */
+DT_MUST_CHECK DT_API dt_status dt_pdist(dt_tensor *input, double p, dt_tensor **out) DT_NOEXCEPT;
+
+/** The input with those slices along a dimension scaled down whose norm is larger.
+ * @param input The input tensor.
+ * @param p The exponent of the norm.
+ * @param dim The dimension whose slices are scaled.
+ * @param maxnorm The norm that slices have at most.
+ * @throws RuntimeError: p is not positive, maxnorm is negative, or there are fewer than two
+ *   dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_renorm(
+    dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, int64_t dim,
+    dt_scalar_kind maxnorm_kind, int64_t maxnorm_i, double maxnorm_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `renorm`.
+ * @param input The tensor that is written. Written.
+ * @param p The exponent of the norm.
+ * @param dim The dimension whose slices are scaled.
+ * @param maxnorm The norm that slices have at most.
+ * @throws RuntimeError: p is not positive, maxnorm is negative, or there are fewer than two
+ *   dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_renorm_(
+    dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, int64_t dim,
+    dt_scalar_kind maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) DT_NOEXCEPT;
 
 /* ---- loss */
 
@@ -4717,6 +5044,35 @@ DT_MUST_CHECK DT_API dt_status dt_mean(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
     dt_tensor **out) DT_NOEXCEPT;
 
+/** Sum of the elements that are not NaN.
+ * @param input The input tensor.
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent.
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @param dtype The dtype to convert to first; absent: integers add up in int64. PyTorch's default:
+ *   absent. */
+DT_MUST_CHECK DT_API dt_status dt_nansum(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Mean of the elements that are not NaN.
+ * @param input The input tensor.
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent.
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @param dtype The dtype to convert to first. PyTorch's default: absent.
+ * @throws RuntimeError: the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_nanmean(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** How many elements are not zero (int64).
+ * @param input The input tensor.
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent. */
+DT_MUST_CHECK DT_API dt_status dt_count_nonzero(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_tensor **out) DT_NOEXCEPT;
+
 /** Product of elements.
  * @param input The input tensor.
  * @param dim The dimension to reduce; absent means all. PyTorch's default: absent.
@@ -4777,6 +5133,16 @@ DT_MUST_CHECK DT_API dt_status dt_amin(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim,
     dt_tensor **out) DT_NOEXCEPT;
 
+/** Smallest and largest element. Equal elements share the gradient.
+ * @param input The input tensor.
+ * @param dim The dimension to reduce; absent means all. PyTorch's default: absent.
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @return The smallest and the largest elements.
+ * @throws RuntimeError: there is nothing to choose from. */
+DT_MUST_CHECK DT_API dt_status dt_aminmax(
+    dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_tensor **min,
+    dt_tensor **max) DT_NOEXCEPT;
+
 /** Position of the first largest element (int64).
  * @param input The input tensor.
  * @param dim The dimension to reduce; absent means the flattened input. PyTorch's default: absent.
@@ -4816,6 +5182,49 @@ DT_MUST_CHECK DT_API dt_status dt_var(
 DT_MUST_CHECK DT_API dt_status dt_std(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
     int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **out) DT_NOEXCEPT;
+
+/** Variance and mean.
+ * @param input The input tensor.
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent.
+ * @param correction What is subtracted from the number of elements: 0 for a population; absent
+ *   means 1, for a sample. PyTorch's default: absent.
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @return The variance and the mean.
+ * @throws RuntimeError: the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_var_mean(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
+    int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **var,
+    dt_tensor **mean) DT_NOEXCEPT;
+
+/** Standard deviation and mean.
+ * @param input The input tensor.
+ * @param dim The dimensions to reduce; absent or an empty list means all. PyTorch's default:
+ *   absent.
+ * @param correction What is subtracted from the number of elements: 0 for a population; absent
+ *   means 1, for a sample. PyTorch's default: absent.
+ * @param keepdim Whether reduced dimensions stay, with size 1. PyTorch's default: false.
+ * @return The standard deviation and the mean.
+ * @throws RuntimeError: the dtype is not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_std_mean(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
+    int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **std,
+    dt_tensor **mean) DT_NOEXCEPT;
+
+/** Covariance of each variable with each other.
+ * @param input A variable for each row, an observation for each column.
+ * @param correction What is subtracted from the number of observations. PyTorch's default: 1.
+ * @param fweights How often each observation was made (integers). PyTorch's default: absent.
+ * @param aweights How much each observation counts. PyTorch's default: absent.
+ * @throws RuntimeError: the input has more than two dimensions, or weights do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_cov(
+    dt_tensor *input, int64_t correction, dt_tensor *fweights, dt_tensor *aweights,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Pearson's correlation of each variable with each other.
+ * @param input A variable for each row, an observation for each column.
+ * @throws RuntimeError: the input has more than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_corrcoef(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 /** Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for p = 0
  * the number of nonzero elements.
@@ -4872,6 +5281,65 @@ DT_MUST_CHECK DT_API dt_status dt_cumsum(
  * @throws RuntimeError: dtype is another than the tensor's. */
 DT_MUST_CHECK DT_API dt_status dt_cumsum_(
     dt_tensor *input, int64_t dim, dt_dtype dtype) DT_NOEXCEPT;
+
+/** Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether they
+ * differ.
+ * @param input The input tensor.
+ * @param n How often. PyTorch's default: 1.
+ * @param dim The dimension. PyTorch's default: -1.
+ * @param prepend What stands before the input along the dimension. PyTorch's default: absent.
+ * @param append What stands behind it. PyTorch's default: absent.
+ * @throws RuntimeError: the input is 0-d, or n is negative. */
+DT_MUST_CHECK DT_API dt_status dt_diff(
+    dt_tensor *input, int64_t n, int64_t dim, dt_tensor *prepend, dt_tensor *append,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Estimates of the derivatives along dimensions, by differences of the neighbours on both sides.
+ * @param input The input tensor.
+ * @param spacing The distance of neighbours, for each dimension; absent: 1. PyTorch's default:
+ *   absent.
+ * @param dim The dimensions; absent: all. PyTorch's default: absent.
+ * @param edge_order 1 or 2: how many neighbours the estimate at a border uses, less one. PyTorch's
+ *   default: 1.
+ * @return An estimate for each dimension.
+ * @throws RuntimeError: a dimension has fewer than edge_order + 1 elements. */
+DT_MUST_CHECK DT_API dt_status dt_gradient(
+    dt_tensor *input, const double *spacing, int64_t spacing_n, const int64_t *dim, int64_t dim_n,
+    int64_t edge_order, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** gradient of a function that is known at places which are not equally far apart.
+ * @param input The input tensor.
+ * @param coordinates Where the elements lie along each dimension, 1-d.
+ * @param dim The dimensions; absent: all. PyTorch's default: absent.
+ * @param edge_order 1 or 2: how many neighbours the estimate at a border uses, less one. PyTorch's
+ *   default: 1.
+ * @return An estimate for each dimension.
+ * @throws RuntimeError: a dimension has fewer than edge_order + 1 elements. */
+DT_MUST_CHECK DT_API dt_status dt_gradient_at(
+    dt_tensor *input, dt_tensor *const *coordinates, int64_t coordinates_n, const int64_t *dim,
+    int64_t dim_n, int64_t edge_order, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** Integral along a dimension by the trapezoidal rule.
+ * @param y Values of a function.
+ * @param x Where they are; absent: dx apart. PyTorch's default: absent.
+ * @param dx The distance of neighbours; absent: 1. PyTorch's default: absent.
+ * @param dim The dimension. PyTorch's default: -1.
+ * @throws RuntimeError: x does not fit, or an argument is bool.
+ * @throws TypeError: x and dx are given. */
+DT_MUST_CHECK DT_API dt_status dt_trapezoid(
+    dt_tensor *y, dt_tensor *x, dt_scalar_kind dx_kind, int64_t dx_i, double dx_f, int64_t dim,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Running integral along a dimension by the trapezoidal rule.
+ * @param y Values of a function.
+ * @param x Where they are; absent: dx apart. PyTorch's default: absent.
+ * @param dx The distance of neighbours; absent: 1. PyTorch's default: absent.
+ * @param dim The dimension. PyTorch's default: -1.
+ * @throws RuntimeError: x does not fit, or an argument is bool.
+ * @throws TypeError: x and dx are given. */
+DT_MUST_CHECK DT_API dt_status dt_cumulative_trapezoid(
+    dt_tensor *y, dt_tensor *x, dt_scalar_kind dx_kind, int64_t dx_i, double dx_f, int64_t dim,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Whether both have the same shape and elements.
  * @param input The input tensor.
@@ -5671,6 +6139,15 @@ DT_MUST_CHECK DT_API dt_status dt_interpolate(
     dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
     int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) DT_NOEXCEPT;
 
+/* ---- linalg */
+
+/** Another name of `outer`.
+ * @param input A vector [n].
+ * @param vec2 A vector [m].
+ * @throws RuntimeError: an argument is not 1-d. */
+DT_MUST_CHECK DT_API dt_status dt_ger(
+    dt_tensor *input, dt_tensor *vec2, dt_tensor **out) DT_NOEXCEPT;
+
 /* ---- pointwise_math */
 
 /** Another name of `abs`.
@@ -5908,6 +6385,19 @@ DT_MUST_CHECK DT_API dt_status dt_not_equal(
 DT_MUST_CHECK DT_API dt_status dt_not_equal_(
     dt_tensor *input, dt_tensor *other, dt_scalar_kind other_kind, int64_t other_i,
     double other_f) DT_NOEXCEPT;
+
+/* ---- reduce */
+
+/** Another name of `trapezoid`.
+ * @param y Values of a function.
+ * @param x Where they are; absent: dx apart. PyTorch's default: absent.
+ * @param dx The distance of neighbours; absent: 1. PyTorch's default: absent.
+ * @param dim The dimension. PyTorch's default: -1.
+ * @throws RuntimeError: x does not fit, or an argument is bool.
+ * @throws TypeError: x and dx are given. */
+DT_MUST_CHECK DT_API dt_status dt_trapz(
+    dt_tensor *y, dt_tensor *x, dt_scalar_kind dx_kind, int64_t dx_i, double dx_f, int64_t dim,
+    dt_tensor **out) DT_NOEXCEPT;
 
 #ifdef __cplusplus
 }

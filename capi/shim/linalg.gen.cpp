@@ -6,6 +6,8 @@
 #include "capi/shim/types.gen.h"
 #include "core/ops/linalg.gen.h"
 #include "core/ops/overwrite.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
 
 using namespace dt;
 using namespace dt::capi;
@@ -40,6 +42,66 @@ dt_status dt_bmm(dt_tensor *input, dt_tensor *mat2, dt_tensor **out) noexcept {
   });
 }
 
+dt_status dt_baddbmm(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, dt_scalar_kind beta_kind,
+    int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("baddbmm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> batch1_pin(batch1, "batch1"); auto& batch1_ = *batch1_pin;
+    const Pin<dt_tensor> batch2_pin(batch2, "batch2"); auto& batch2_ = *batch2_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    need(out, "out");
+    put(out, dt::baddbmm(input_, batch1_, batch2_, beta_, alpha_));
+  });
+}
+
+dt_status dt_baddbmm_(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, dt_scalar_kind beta_kind,
+    int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i,
+    double alpha_f) noexcept {
+  return guard("baddbmm_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> batch1_pin(batch1, "batch1"); auto& batch1_ = *batch1_pin;
+    const Pin<dt_tensor> batch2_pin(batch2, "batch2"); auto& batch2_ = *batch2_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    overwrite_alike(input_, baddbmm(input_, batch1_, batch2_, beta_, alpha_));
+  });
+}
+
+dt_status dt_addbmm(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, dt_scalar_kind beta_kind,
+    int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("addbmm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> batch1_pin(batch1, "batch1"); auto& batch1_ = *batch1_pin;
+    const Pin<dt_tensor> batch2_pin(batch2, "batch2"); auto& batch2_ = *batch2_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    need(out, "out");
+    put(out, dt::addbmm(input_, batch1_, batch2_, beta_, alpha_));
+  });
+}
+
+dt_status dt_addbmm_(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, dt_scalar_kind beta_kind,
+    int64_t beta_i, double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i,
+    double alpha_f) noexcept {
+  return guard("addbmm_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> batch1_pin(batch1, "batch1"); auto& batch1_ = *batch1_pin;
+    const Pin<dt_tensor> batch2_pin(batch2, "batch2"); auto& batch2_ = *batch2_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    overwrite_alike(input_, addbmm(input_, batch1_, batch2_, beta_, alpha_));
+  });
+}
+
 dt_status dt_mv(dt_tensor *input, dt_tensor *vec, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("mv", [&] {
@@ -47,6 +109,45 @@ dt_status dt_mv(dt_tensor *input, dt_tensor *vec, dt_tensor **out) noexcept {
     const Pin<dt_tensor> vec_pin(vec, "vec"); auto& vec_ = *vec_pin;
     need(out, "out");
     put(out, dt::mv(input_, vec_));
+  });
+}
+
+dt_status dt_addmv(
+    dt_tensor *input, dt_tensor *mat, dt_tensor *vec, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("addmv", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> mat_pin(mat, "mat"); auto& mat_ = *mat_pin;
+    const Pin<dt_tensor> vec_pin(vec, "vec"); auto& vec_ = *vec_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    need(out, "out");
+    put(out, dt::addmv(input_, mat_, vec_, beta_, alpha_));
+  });
+}
+
+dt_status dt_addmv_(
+    dt_tensor *input, dt_tensor *mat, dt_tensor *vec, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) noexcept {
+  return guard("addmv_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> mat_pin(mat, "mat"); auto& mat_ = *mat_pin;
+    const Pin<dt_tensor> vec_pin(vec, "vec"); auto& vec_ = *vec_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    overwrite_alike(input_, addmv(input_, mat_, vec_, beta_, alpha_));
+  });
+}
+
+dt_status dt_vdot(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("vdot", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    need(out, "out");
+    put(out, dot(input_, other_));
   });
 }
 
@@ -86,5 +187,356 @@ dt_status dt_addmm_(
     const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
     const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
     overwrite_alike(input_, addmm(input_, mat1_, mat2_, beta_, alpha_));
+  });
+}
+
+dt_status dt_outer(dt_tensor *input, dt_tensor *vec2, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("outer", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> vec2_pin(vec2, "vec2"); auto& vec2_ = *vec2_pin;
+    need(out, "out");
+    put(out, dt::outer(input_, vec2_));
+  });
+}
+
+dt_status dt_addr(
+    dt_tensor *input, dt_tensor *vec1, dt_tensor *vec2, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("addr", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> vec1_pin(vec1, "vec1"); auto& vec1_ = *vec1_pin;
+    const Pin<dt_tensor> vec2_pin(vec2, "vec2"); auto& vec2_ = *vec2_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    need(out, "out");
+    put(out, dt::addr(input_, vec1_, vec2_, beta_, alpha_));
+  });
+}
+
+dt_status dt_addr_(
+    dt_tensor *input, dt_tensor *vec1, dt_tensor *vec2, dt_scalar_kind beta_kind, int64_t beta_i,
+    double beta_f, dt_scalar_kind alpha_kind, int64_t alpha_i, double alpha_f) noexcept {
+  return guard("addr_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> vec1_pin(vec1, "vec1"); auto& vec1_ = *vec1_pin;
+    const Pin<dt_tensor> vec2_pin(vec2, "vec2"); auto& vec2_ = *vec2_pin;
+    const Scalar beta_ = scalar(beta_kind, beta_i, beta_f, "beta");
+    const Scalar alpha_ = scalar(alpha_kind, alpha_i, alpha_f, "alpha");
+    overwrite_alike(input_, addr(input_, vec1_, vec2_, beta_, alpha_));
+  });
+}
+
+dt_status dt_inner(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("inner", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    need(out, "out");
+    put(out, dt::inner(input_, other_));
+  });
+}
+
+dt_status dt_cross(
+    dt_tensor *input, dt_tensor *other, const int64_t *dim, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cross", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    const auto dim_ = optional_number(dim);
+    need(out, "out");
+    put(out, dt::cross(input_, other_, dim_));
+  });
+}
+
+dt_status dt_kron(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("kron", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    need(out, "out");
+    put(out, dt::kron(input_, other_));
+  });
+}
+
+dt_status dt_einsum(
+    const char *equation, dt_tensor *const *operands, int64_t operands_n,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("einsum", [&] {
+    const std::string equation_ = string(equation, "equation");
+    const TensorArray operands_array(operands, operands_n, "operands"); const TensorList operands_ = operands_array;
+    need(out, "out");
+    put(out, dt::einsum(equation_, operands_));
+  });
+}
+
+dt_status dt_tensordot(dt_tensor *a, dt_tensor *b, int64_t dims, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("tensordot", [&] {
+    const Pin<dt_tensor> a_pin(a, "a"); auto& a_ = *a_pin;
+    const Pin<dt_tensor> b_pin(b, "b"); auto& b_ = *b_pin;
+    const auto dims_ = dims;
+    need(out, "out");
+    put(out, dt::tensordot(a_, b_, dims_));
+  });
+}
+
+dt_status dt_tensordot_dims(
+    dt_tensor *a, dt_tensor *b, const int64_t *dims_a, int64_t dims_a_n, const int64_t *dims_b,
+    int64_t dims_b_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("tensordot_dims", [&] {
+    const Pin<dt_tensor> a_pin(a, "a"); auto& a_ = *a_pin;
+    const Pin<dt_tensor> b_pin(b, "b"); auto& b_ = *b_pin;
+    const auto dims_a_ = list(dims_a, dims_a_n, "dims_a");
+    const auto dims_b_ = list(dims_b, dims_b_n, "dims_b");
+    need(out, "out");
+    put(out, dt::tensordot_dims(a_, b_, dims_a_, dims_b_));
+  });
+}
+
+dt_status dt_bilinear(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *weight, dt_tensor *bias,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("bilinear", [&] {
+    const Pin<dt_tensor> input1_pin(input1, "input1"); auto& input1_ = *input1_pin;
+    const Pin<dt_tensor> input2_pin(input2, "input2"); auto& input2_ = *input2_pin;
+    const Pin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
+    need(out, "out");
+    put(out, dt::bilinear(input1_, input2_, weight_, bias_));
+  });
+}
+
+dt_status dt_linalg_matmul(dt_tensor *input, dt_tensor *other, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_matmul", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    need(out, "out");
+    put(out, matmul(input_, other_));
+  });
+}
+
+dt_status dt_matrix_power(dt_tensor *input, int64_t n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("matrix_power", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto n_ = n;
+    need(out, "out");
+    put(out, dt::matrix_power(input_, n_));
+  });
+}
+
+dt_status dt_linalg_multi_dot(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_multi_dot", [&] {
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    need(out, "out");
+    put(out, dt::linalg_multi_dot(tensors_));
+  });
+}
+
+dt_status dt_chain_matmul(
+    dt_tensor *const *matrices, int64_t matrices_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("chain_matmul", [&] {
+    const TensorArray matrices_array(matrices, matrices_n, "matrices"); const TensorList matrices_ = matrices_array;
+    need(out, "out");
+    put(out, dt::chain_matmul(matrices_));
+  });
+}
+
+dt_status dt_trace(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("trace", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, dt::trace(input_));
+  });
+}
+
+dt_status dt_linalg_diagonal(
+    dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_diagonal", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto offset_ = offset;
+    const auto dim1_ = dim1;
+    const auto dim2_ = dim2;
+    need(out, "out");
+    put(out, diagonal(input_, offset_, dim1_, dim2_));
+  });
+}
+
+dt_status dt_linalg_cross(
+    dt_tensor *input, dt_tensor *other, int64_t dim, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_cross", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::linalg_cross(input_, other_, dim_));
+  });
+}
+
+dt_status dt_linalg_vecdot(dt_tensor *x, dt_tensor *y, int64_t dim, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_vecdot", [&] {
+    const Pin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    const Pin<dt_tensor> y_pin(y, "y"); auto& y_ = *y_pin;
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::linalg_vecdot(x_, y_, dim_));
+  });
+}
+
+dt_status dt_linalg_vector_norm(
+    dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
+    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_vector_norm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Scalar ord_ = scalar(ord_kind, ord_i, ord_f, "ord");
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    const bool keepdim_ = keepdim != 0;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    need(out, "out");
+    put(out, norm(input_, ord_, dim_, keepdim_, dtype_));
+  });
+}
+
+dt_status dt_linalg_matrix_norm(
+    dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
+    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_matrix_norm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto ord_ = optional_scalar(ord_kind, ord_i, ord_f, "ord");
+    const auto dim_ = list(dim, dim_n, "dim");
+    const bool keepdim_ = keepdim != 0;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    need(out, "out");
+    put(out, dt::linalg_matrix_norm(input_, ord_, dim_, keepdim_, dtype_));
+  });
+}
+
+dt_status dt_linalg_norm(
+    dt_tensor *input, dt_scalar_kind ord_kind, int64_t ord_i, double ord_f, const int64_t *dim,
+    int64_t dim_n, int32_t keepdim, dt_dtype dtype, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("linalg_norm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto ord_ = optional_scalar(ord_kind, ord_i, ord_f, "ord");
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    const bool keepdim_ = keepdim != 0;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    need(out, "out");
+    put(out, dt::linalg_norm(input_, ord_, dim_, keepdim_, dtype_));
+  });
+}
+
+dt_status dt_cosine_similarity(
+    dt_tensor *x1, dt_tensor *x2, int64_t dim, double eps, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cosine_similarity", [&] {
+    const Pin<dt_tensor> x1_pin(x1, "x1"); auto& x1_ = *x1_pin;
+    const Pin<dt_tensor> x2_pin(x2, "x2"); auto& x2_ = *x2_pin;
+    const auto dim_ = dim;
+    const auto eps_ = eps;
+    need(out, "out");
+    put(out, dt::cosine_similarity(x1_, x2_, dim_, eps_));
+  });
+}
+
+dt_status dt_pairwise_distance(
+    dt_tensor *x1, dt_tensor *x2, double p, double eps, int32_t keepdim, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("pairwise_distance", [&] {
+    const Pin<dt_tensor> x1_pin(x1, "x1"); auto& x1_ = *x1_pin;
+    const Pin<dt_tensor> x2_pin(x2, "x2"); auto& x2_ = *x2_pin;
+    const auto p_ = p;
+    const auto eps_ = eps;
+    const bool keepdim_ = keepdim != 0;
+    need(out, "out");
+    put(out, dt::pairwise_distance(x1_, x2_, p_, eps_, keepdim_));
+  });
+}
+
+dt_status dt_dist(
+    dt_tensor *input, dt_tensor *other, dt_scalar_kind p_kind, int64_t p_i, double p_f,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("dist", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> other_pin(other, "other"); auto& other_ = *other_pin;
+    const Scalar p_ = scalar(p_kind, p_i, p_f, "p");
+    need(out, "out");
+    put(out, dt::dist(input_, other_, p_));
+  });
+}
+
+dt_status dt_cdist(
+    dt_tensor *x1, dt_tensor *x2, double p, const int64_t *compute_mode, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cdist", [&] {
+    const Pin<dt_tensor> x1_pin(x1, "x1"); auto& x1_ = *x1_pin;
+    const Pin<dt_tensor> x2_pin(x2, "x2"); auto& x2_ = *x2_pin;
+    const auto p_ = p;
+    const auto compute_mode_ = optional_number(compute_mode);
+    need(out, "out");
+    put(out, dt::cdist(x1_, x2_, p_, compute_mode_));
+  });
+}
+
+dt_status dt_pdist(dt_tensor *input, double p, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("pdist", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    need(out, "out");
+    put(out, dt::pdist(input_, p_));
+  });
+}
+
+dt_status dt_renorm(
+    dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, int64_t dim,
+    dt_scalar_kind maxnorm_kind, int64_t maxnorm_i, double maxnorm_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("renorm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Scalar p_ = scalar(p_kind, p_i, p_f, "p");
+    const auto dim_ = dim;
+    const Scalar maxnorm_ = scalar(maxnorm_kind, maxnorm_i, maxnorm_f, "maxnorm");
+    need(out, "out");
+    put(out, dt::renorm(input_, p_, dim_, maxnorm_));
+  });
+}
+
+dt_status dt_renorm_(
+    dt_tensor *input, dt_scalar_kind p_kind, int64_t p_i, double p_f, int64_t dim,
+    dt_scalar_kind maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) noexcept {
+  return guard("renorm_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Scalar p_ = scalar(p_kind, p_i, p_f, "p");
+    const auto dim_ = dim;
+    const Scalar maxnorm_ = scalar(maxnorm_kind, maxnorm_i, maxnorm_f, "maxnorm");
+    dt::renorm_(input_, p_, dim_, maxnorm_);
+  });
+}
+
+dt_status dt_ger(dt_tensor *input, dt_tensor *vec2, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("ger", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> vec2_pin(vec2, "vec2"); auto& vec2_ = *vec2_pin;
+    need(out, "out");
+    put(out, outer(input_, vec2_));
   });
 }

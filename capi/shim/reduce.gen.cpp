@@ -38,6 +38,45 @@ dt_status dt_mean(
   });
 }
 
+dt_status dt_nansum(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("nansum", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    const bool keepdim_ = keepdim != 0;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    need(out, "out");
+    put(out, dt::nansum(input_, dim_, keepdim_, dtype_));
+  });
+}
+
+dt_status dt_nanmean(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, int32_t keepdim, dt_dtype dtype,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("nanmean", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    const bool keepdim_ = keepdim != 0;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    need(out, "out");
+    put(out, dt::nanmean(input_, dim_, keepdim_, dtype_));
+  });
+}
+
+dt_status dt_count_nonzero(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("count_nonzero", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    need(out, "out");
+    put(out, dt::count_nonzero(input_, dim_));
+  });
+}
+
 dt_status dt_prod(
     dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_dtype dtype,
     dt_tensor **out) noexcept {
@@ -132,6 +171,24 @@ dt_status dt_amin(
   });
 }
 
+dt_status dt_aminmax(
+    dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_tensor **min,
+    dt_tensor **max) noexcept {
+  clear_all(min, max);
+  return guard("aminmax", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = optional_number(dim);
+    const bool keepdim_ = keepdim != 0;
+    need(min, "min");
+    need(max, "max");
+    auto results = dt::aminmax(input_, dim_, keepdim_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *min = owned0.detach();
+    *max = owned1.detach();
+  });
+}
+
 dt_status dt_argmax(
     dt_tensor *input, const int64_t *dim, int32_t keepdim, dt_tensor **out) noexcept {
   clear_all(out);
@@ -181,6 +238,69 @@ dt_status dt_std(
     const bool keepdim_ = keepdim != 0;
     need(out, "out");
     put(out, dt::std(input_, dim_, correction_, keepdim_));
+  });
+}
+
+dt_status dt_var_mean(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
+    int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **var,
+    dt_tensor **mean) noexcept {
+  clear_all(var, mean);
+  return guard("var_mean", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    const auto correction_ = optional_scalar(correction_kind, correction_i, correction_f, "correction");
+    const bool keepdim_ = keepdim != 0;
+    need(var, "var");
+    need(mean, "mean");
+    auto results = dt::var_mean(input_, dim_, correction_, keepdim_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *var = owned0.detach();
+    *mean = owned1.detach();
+  });
+}
+
+dt_status dt_std_mean(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_scalar_kind correction_kind,
+    int64_t correction_i, double correction_f, int32_t keepdim, dt_tensor **std,
+    dt_tensor **mean) noexcept {
+  clear_all(std, mean);
+  return guard("std_mean", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    const auto correction_ = optional_scalar(correction_kind, correction_i, correction_f, "correction");
+    const bool keepdim_ = keepdim != 0;
+    need(std, "std");
+    need(mean, "mean");
+    auto results = dt::std_mean(input_, dim_, correction_, keepdim_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *std = owned0.detach();
+    *mean = owned1.detach();
+  });
+}
+
+dt_status dt_cov(
+    dt_tensor *input, int64_t correction, dt_tensor *fweights, dt_tensor *aweights,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cov", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto correction_ = correction;
+    const OptionalPin<dt_tensor> fweights_pin(fweights, "fweights"); auto& fweights_ = *fweights_pin;
+    const OptionalPin<dt_tensor> aweights_pin(aweights, "aweights"); auto& aweights_ = *aweights_pin;
+    need(out, "out");
+    put(out, dt::cov(input_, correction_, fweights_, aweights_));
+  });
+}
+
+dt_status dt_corrcoef(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("corrcoef", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, dt::corrcoef(input_));
   });
 }
 
@@ -258,6 +378,77 @@ dt_status dt_cumsum_(dt_tensor *input, int64_t dim, dt_dtype dtype) noexcept {
   });
 }
 
+dt_status dt_diff(
+    dt_tensor *input, int64_t n, int64_t dim, dt_tensor *prepend, dt_tensor *append,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("diff", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto n_ = n;
+    const auto dim_ = dim;
+    const OptionalPin<dt_tensor> prepend_pin(prepend, "prepend"); auto& prepend_ = *prepend_pin;
+    const OptionalPin<dt_tensor> append_pin(append, "append"); auto& append_ = *append_pin;
+    need(out, "out");
+    put(out, dt::diff(input_, n_, dim_, prepend_, append_));
+  });
+}
+
+dt_status dt_gradient(
+    dt_tensor *input, const double *spacing, int64_t spacing_n, const int64_t *dim, int64_t dim_n,
+    int64_t edge_order, dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("gradient", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto spacing_ = optional_list(spacing, spacing_n, "spacing");
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    const auto edge_order_ = edge_order;
+    need(out, "out");
+    put(out, dt::gradient(input_, spacing_, dim_, edge_order_));
+  });
+}
+
+dt_status dt_gradient_at(
+    dt_tensor *input, dt_tensor *const *coordinates, int64_t coordinates_n, const int64_t *dim,
+    int64_t dim_n, int64_t edge_order, dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("gradient_at", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const TensorArray coordinates_array(coordinates, coordinates_n, "coordinates"); const TensorList coordinates_ = coordinates_array;
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    const auto edge_order_ = edge_order;
+    need(out, "out");
+    put(out, dt::gradient_at(input_, coordinates_, dim_, edge_order_));
+  });
+}
+
+dt_status dt_trapezoid(
+    dt_tensor *y, dt_tensor *x, dt_scalar_kind dx_kind, int64_t dx_i, double dx_f, int64_t dim,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("trapezoid", [&] {
+    const Pin<dt_tensor> y_pin(y, "y"); auto& y_ = *y_pin;
+    const OptionalPin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    const auto dx_ = optional_scalar(dx_kind, dx_i, dx_f, "dx");
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::trapezoid(y_, x_, dx_, dim_));
+  });
+}
+
+dt_status dt_cumulative_trapezoid(
+    dt_tensor *y, dt_tensor *x, dt_scalar_kind dx_kind, int64_t dx_i, double dx_f, int64_t dim,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cumulative_trapezoid", [&] {
+    const Pin<dt_tensor> y_pin(y, "y"); auto& y_ = *y_pin;
+    const OptionalPin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    const auto dx_ = optional_scalar(dx_kind, dx_i, dx_f, "dx");
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::cumulative_trapezoid(y_, x_, dx_, dim_));
+  });
+}
+
 dt_status dt_equal(dt_tensor *input, dt_tensor *other, int32_t *out) noexcept {
   clear_all(out);
   return guard("equal", [&] {
@@ -295,5 +486,19 @@ dt_status dt_allclose(
     const bool equal_nan_ = equal_nan != 0;
     need(out, "out");
     put(out, dt::allclose(input_, other_, rtol_, atol_, equal_nan_));
+  });
+}
+
+dt_status dt_trapz(
+    dt_tensor *y, dt_tensor *x, dt_scalar_kind dx_kind, int64_t dx_i, double dx_f, int64_t dim,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("trapz", [&] {
+    const Pin<dt_tensor> y_pin(y, "y"); auto& y_ = *y_pin;
+    const OptionalPin<dt_tensor> x_pin(x, "x"); auto& x_ = *x_pin;
+    const auto dx_ = optional_scalar(dx_kind, dx_i, dx_f, "dx");
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, trapezoid(y_, x_, dx_, dim_));
   });
 }

@@ -27,8 +27,23 @@ Tensor mm(const Tensor& input, const Tensor& mat2);
 // Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
 Tensor bmm(const Tensor& input, const Tensor& mat2);
 
+// beta * input + alpha * (batch1 @ batch2), matrix by matrix.
+Tensor baddbmm(
+    const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+    const Scalar& alpha = 1);
+
+// beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+Tensor addbmm(
+    const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+    const Scalar& alpha = 1);
+
 // Product of a matrix [n, k] and a vector [k]: [n].
 Tensor mv(const Tensor& input, const Tensor& vec);
+
+// beta * input + alpha * (mat @ vec).
+Tensor addmv(
+    const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta = 1,
+    const Scalar& alpha = 1);
 
 // Inner product of two vectors, 0-d.
 Tensor dot(const Tensor& input, const Tensor& tensor);
@@ -37,5 +52,87 @@ Tensor dot(const Tensor& input, const Tensor& tensor);
 Tensor addmm(
     const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
     const Scalar& alpha = 1);
+
+// All products of an element of the one and one of the other: [n, m].
+Tensor outer(const Tensor& input, const Tensor& vec2);
+
+// beta * input + alpha * outer(vec1, vec2).
+Tensor addr(
+    const Tensor& input, const Tensor& vec1, const Tensor& vec2, const Scalar& beta = 1,
+    const Scalar& alpha = 1);
+
+// Sums of products over the last dimension of both; with a number, its product with each element.
+Tensor inner(const Tensor& input, const Tensor& other);
+
+// Cross product of vectors of three elements.
+Tensor cross(const Tensor& input, const Tensor& other, std::optional<int64_t> dim = {});
+
+// Kronecker product: each element of input times the whole of other.
+Tensor kron(const Tensor& input, const Tensor& other);
+
+// Sums of products over the dimensions that the equation names: those that it does not name behind
+// the arrow are summed.
+Tensor einsum(const std::string& equation, TensorList operands);
+
+// Sums of products over several dimensions.
+Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims = 2);
+
+// tensordot over dimensions that are named.
+Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList dims_b);
+
+// input1 @ weight[k] @ input2 + bias, for each row and each k.
+Tensor bilinear(
+    const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = {});
+
+// Products of n equal matrices; the identity for n = 0.
+Tensor matrix_power(const Tensor& input, int64_t n);
+
+// Product of several matrices, in the order that takes the fewest multiplications.
+Tensor linalg_multi_dot(TensorList tensors);
+
+// Product of several matrices, in the order that takes the fewest multiplications.
+Tensor chain_matmul(TensorList matrices);
+
+// Sum of the elements on the diagonal.
+Tensor trace(const Tensor& input);
+
+// Cross product of vectors of three elements.
+Tensor linalg_cross(const Tensor& input, const Tensor& other, int64_t dim = -1);
+
+// Inner products of vectors along a dimension.
+Tensor linalg_vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1);
+
+// Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+Tensor linalg_matrix_norm(
+    const Tensor& input, const std::optional<Scalar>& ord = {}, IntList dim = {-2, -1},
+    bool keepdim = false, DType dtype = DType::kDefault);
+
+// vector_norm of vectors, matrix_norm of matrices.
+Tensor linalg_norm(
+    const Tensor& input, const std::optional<Scalar>& ord = {}, std::optional<IntList> dim = {},
+    bool keepdim = false, DType dtype = DType::kDefault);
+
+// Cosine of the angle between vectors along a dimension.
+Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-08);
+
+// norm(x1 - x2 + eps) along the last dimension.
+Tensor pairwise_distance(
+    const Tensor& x1, const Tensor& x2, double p = 2.0, double eps = 1e-06, bool keepdim = false);
+
+// norm(input - other) of all elements.
+Tensor dist(const Tensor& input, const Tensor& other, const Scalar& p = 2);
+
+// Distances between each row of the one and each of the other: [..., n, m].
+Tensor cdist(
+    const Tensor& x1, const Tensor& x2, double p = 2.0, std::optional<int64_t> compute_mode = {});
+
+// Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2), ...
+Tensor pdist(const Tensor& input, double p = 2.0);
+
+// The input with those slices along a dimension scaled down whose norm is larger.
+Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm);
+
+// In-place version of `renorm`.
+const Tensor& renorm_(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm);
 
 }  // namespace dt

@@ -28,6 +28,19 @@ Tensor mean(
     const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false,
     DType dtype = DType::kDefault);
 
+// Sum of the elements that are not NaN.
+Tensor nansum(
+    const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false,
+    DType dtype = DType::kDefault);
+
+// Mean of the elements that are not NaN.
+Tensor nanmean(
+    const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false,
+    DType dtype = DType::kDefault);
+
+// How many elements are not zero (int64).
+Tensor count_nonzero(const Tensor& input, std::optional<IntList> dim = {});
+
 // Product of elements.
 Tensor prod(
     const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false,
@@ -51,6 +64,10 @@ Tensor amax(const Tensor& input, std::optional<IntList> dim = {}, bool keepdim =
 // Smallest element over dimensions. Equal elements share the gradient.
 Tensor amin(const Tensor& input, std::optional<IntList> dim = {}, bool keepdim = false);
 
+// Smallest and largest element. Equal elements share the gradient.
+std::tuple<Tensor, Tensor> aminmax(
+    const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false);
+
 // Position of the first largest element (int64).
 Tensor argmax(const Tensor& input, std::optional<int64_t> dim = {}, bool keepdim = false);
 
@@ -66,6 +83,24 @@ Tensor var(
 Tensor std(
     const Tensor& input, std::optional<IntList> dim = {},
     const std::optional<Scalar>& correction = {}, bool keepdim = false);
+
+// Variance and mean.
+std::tuple<Tensor, Tensor> var_mean(
+    const Tensor& input, std::optional<IntList> dim = {},
+    const std::optional<Scalar>& correction = {}, bool keepdim = false);
+
+// Standard deviation and mean.
+std::tuple<Tensor, Tensor> std_mean(
+    const Tensor& input, std::optional<IntList> dim = {},
+    const std::optional<Scalar>& correction = {}, bool keepdim = false);
+
+// Covariance of each variable with each other.
+Tensor cov(
+    const Tensor& input, int64_t correction = 1, const Tensor& fweights = {},
+    const Tensor& aweights = {});
+
+// Pearson's correlation of each variable with each other.
+Tensor corrcoef(const Tensor& input);
 
 // Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for p = 0
 // the number of nonzero elements.
@@ -84,6 +119,30 @@ Tensor logsumexp(const Tensor& input, IntList dim, bool keepdim = false);
 
 // Running sum along a dimension: result[i] = input[0] + ... + input[i].
 Tensor cumsum(const Tensor& input, int64_t dim, DType dtype = DType::kDefault);
+
+// Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether they
+// differ.
+Tensor diff(
+    const Tensor& input, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = {},
+    const Tensor& append = {});
+
+// Estimates of the derivatives along dimensions, by differences of the neighbours on both sides.
+std::vector<Tensor> gradient(
+    const Tensor& input, std::optional<Span<const double>> spacing = {},
+    std::optional<IntList> dim = {}, int64_t edge_order = 1);
+
+// gradient of a function that is known at places which are not equally far apart.
+std::vector<Tensor> gradient_at(
+    const Tensor& input, TensorList coordinates, std::optional<IntList> dim = {},
+    int64_t edge_order = 1);
+
+// Integral along a dimension by the trapezoidal rule.
+Tensor trapezoid(
+    const Tensor& y, const Tensor& x = {}, const std::optional<Scalar>& dx = {}, int64_t dim = -1);
+
+// Running integral along a dimension by the trapezoidal rule.
+Tensor cumulative_trapezoid(
+    const Tensor& y, const Tensor& x = {}, const std::optional<Scalar>& dx = {}, int64_t dim = -1);
 
 // Whether both have the same shape and elements.
 bool equal(const Tensor& input, const Tensor& other);

@@ -47,7 +47,7 @@ static void test_every_way_out_releases(void) {
 static dt_tensor* sum_of_squares(dt_tensor* x) {
   dt_tensor* result = NULL;
   T_SCOPE {
-    result = (dt_tensor*)T_outer(T_sum(T_square(x)));
+    result = (dt_tensor*)T_pass_out(T_sum(T_square(x)));
   }
   return result;
 }

@@ -37,6 +37,84 @@ static void test_bmm(void) {
   EXPECT(TYPE_ERROR, "bmm", dt_bmm(good.tensor, good.tensor, NULL));
 }
 
+static void test_baddbmm(void) {
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "baddbmm", dt_baddbmm(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "baddbmm", dt_baddbmm(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "baddbmm", dt_baddbmm(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "baddbmm", dt_baddbmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "baddbmm", dt_baddbmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "baddbmm", dt_baddbmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
+static void test_baddbmm_(void) {
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "baddbmm_", dt_baddbmm_(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "baddbmm_", dt_baddbmm_(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "baddbmm_", dt_baddbmm_(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "baddbmm_", dt_baddbmm_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0));
+  EXPECT(TYPE_ERROR, "baddbmm_", dt_baddbmm_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0));
+}
+
+static void test_addbmm(void) {
+  EXPECT(HANDLE, "addbmm", dt_addbmm((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addbmm", dt_addbmm(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addbmm", dt_addbmm(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addbmm", dt_addbmm(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addbmm", dt_addbmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addbmm", dt_addbmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addbmm", dt_addbmm(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
+static void test_addbmm_(void) {
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addbmm_", dt_addbmm_(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addbmm_", dt_addbmm_(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addbmm_", dt_addbmm_(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addbmm_", dt_addbmm_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0));
+  EXPECT(TYPE_ERROR, "addbmm_", dt_addbmm_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0));
+}
+
 static void test_mv(void) {
   EXPECT(HANDLE, "mv", dt_mv((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "mv", dt_mv((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
@@ -47,6 +125,57 @@ static void test_mv(void) {
   EXPECT(HANDLE, "mv", dt_mv(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "mv", dt_mv(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "mv", dt_mv(good.tensor, good.tensor, NULL));
+}
+
+static void test_addmv(void) {
+  EXPECT(HANDLE, "addmv", dt_addmv((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addmv", dt_addmv(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmv", dt_addmv(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmv", dt_addmv(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmv", dt_addmv(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmv", dt_addmv(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addmv", dt_addmv(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
+static void test_addmv_(void) {
+  EXPECT(HANDLE, "addmv_", dt_addmv_((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addmv_", dt_addmv_(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addmv_", dt_addmv_(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addmv_", dt_addmv_(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addmv_", dt_addmv_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0));
+  EXPECT(TYPE_ERROR, "addmv_", dt_addmv_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0));
+}
+
+static void test_vdot(void) {
+  EXPECT(HANDLE, "vdot", dt_vdot((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vdot", dt_vdot((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vdot", dt_vdot((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vdot", dt_vdot(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vdot", dt_vdot(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vdot", dt_vdot(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vdot", dt_vdot(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "vdot", dt_vdot(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "vdot", dt_vdot(good.tensor, good.tensor, NULL));
 }
 
 static void test_dot(void) {
@@ -100,14 +229,413 @@ static void test_addmm_(void) {
   EXPECT(TYPE_ERROR, "addmm_", dt_addmm_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0));
 }
 
+static void test_outer(void) {
+  EXPECT(HANDLE, "outer", dt_outer((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "outer", dt_outer((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "outer", dt_outer((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "outer", dt_outer(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "outer", dt_outer(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "outer", dt_outer(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "outer", dt_outer(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "outer", dt_outer(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "outer", dt_outer(good.tensor, good.tensor, NULL));
+}
+
+static void test_addr(void) {
+  EXPECT(HANDLE, "addr", dt_addr((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "addr", dt_addr(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addr", dt_addr(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addr", dt_addr(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addr", dt_addr(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addr", dt_addr(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "addr", dt_addr(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
+static void test_addr_(void) {
+  EXPECT(HANDLE, "addr_", dt_addr_((dt_tensor *)bad.released, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(NULL, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(good.tensor, NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "addr_", dt_addr_(good.tensor, good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addr_", dt_addr_(good.tensor, good.tensor, good.tensor, 99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addr_", dt_addr_(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "addr_", dt_addr_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0));
+  EXPECT(TYPE_ERROR, "addr_", dt_addr_(good.tensor, good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0));
+}
+
+static void test_inner(void) {
+  EXPECT(HANDLE, "inner", dt_inner((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "inner", dt_inner((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "inner", dt_inner((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "inner", dt_inner(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "inner", dt_inner(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "inner", dt_inner(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "inner", dt_inner(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "inner", dt_inner(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "inner", dt_inner(good.tensor, good.tensor, NULL));
+}
+
+static void test_cross(void) {
+  EXPECT(HANDLE, "cross", dt_cross((dt_tensor *)bad.released, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross", dt_cross((dt_tensor *)bad.garbage, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross", dt_cross((dt_tensor *)bad.foreign, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross", dt_cross(NULL, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross", dt_cross(good.tensor, (dt_tensor *)bad.released, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross", dt_cross(good.tensor, (dt_tensor *)bad.garbage, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross", dt_cross(good.tensor, (dt_tensor *)bad.foreign, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cross", dt_cross(good.tensor, NULL, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cross", dt_cross(good.tensor, good.tensor, NULL, NULL));
+}
+
+static void test_kron(void) {
+  EXPECT(HANDLE, "kron", dt_kron((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kron", dt_kron((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kron", dt_kron((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kron", dt_kron(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kron", dt_kron(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kron", dt_kron(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kron", dt_kron(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kron", dt_kron(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "kron", dt_kron(good.tensor, good.tensor, NULL));
+}
+
+static void test_einsum(void) {
+  EXPECT(TYPE_ERROR, "einsum", dt_einsum(NULL, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "einsum", dt_einsum("text", NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "einsum", dt_einsum("text", good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "einsum", dt_einsum("text", NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "einsum", dt_einsum("text", bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "einsum", dt_einsum("text", bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "einsum", dt_einsum("text", bad.null_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "einsum", dt_einsum("text", good.tensors, 2, NULL));
+}
+
+static void test_tensordot(void) {
+  EXPECT(HANDLE, "tensordot", dt_tensordot((dt_tensor *)bad.released, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot", dt_tensordot((dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot", dt_tensordot((dt_tensor *)bad.foreign, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot", dt_tensordot(NULL, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot", dt_tensordot(good.tensor, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot", dt_tensordot(good.tensor, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot", dt_tensordot(good.tensor, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot", dt_tensordot(good.tensor, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensordot", dt_tensordot(good.tensor, good.tensor, 1, NULL));
+}
+
+static void test_tensordot_dims(void) {
+  EXPECT(HANDLE, "tensordot_dims", dt_tensordot_dims((dt_tensor *)bad.released, good.tensor, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot_dims", dt_tensordot_dims((dt_tensor *)bad.garbage, good.tensor, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot_dims", dt_tensordot_dims((dt_tensor *)bad.foreign, good.tensor, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot_dims", dt_tensordot_dims(NULL, good.tensor, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot_dims", dt_tensordot_dims(good.tensor, (dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot_dims", dt_tensordot_dims(good.tensor, (dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot_dims", dt_tensordot_dims(good.tensor, (dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensordot_dims", dt_tensordot_dims(good.tensor, NULL, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "tensordot_dims", dt_tensordot_dims(good.tensor, good.tensor, NULL, 2, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "tensordot_dims", dt_tensordot_dims(good.tensor, good.tensor, NULL, -1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "tensordot_dims", dt_tensordot_dims(good.tensor, good.tensor, good.i64s, -7, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "tensordot_dims", dt_tensordot_dims(good.tensor, good.tensor, good.i64s, 1, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "tensordot_dims", dt_tensordot_dims(good.tensor, good.tensor, good.i64s, 1, NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "tensordot_dims", dt_tensordot_dims(good.tensor, good.tensor, good.i64s, 1, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensordot_dims", dt_tensordot_dims(good.tensor, good.tensor, good.i64s, 1, good.i64s, 1, NULL));
+}
+
+static void test_bilinear(void) {
+  EXPECT(HANDLE, "bilinear", dt_bilinear((dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(NULL, good.tensor, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, NULL, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, good.tensor, NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "bilinear", dt_bilinear(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "bilinear", dt_bilinear(good.tensor, good.tensor, good.tensor, good.tensor, NULL));
+}
+
+static void test_linalg_matmul(void) {
+  EXPECT(HANDLE, "linalg_matmul", dt_linalg_matmul((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matmul", dt_linalg_matmul((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matmul", dt_linalg_matmul((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matmul", dt_linalg_matmul(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matmul", dt_linalg_matmul(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matmul", dt_linalg_matmul(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matmul", dt_linalg_matmul(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matmul", dt_linalg_matmul(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_matmul", dt_linalg_matmul(good.tensor, good.tensor, NULL));
+}
+
+static void test_matrix_power(void) {
+  EXPECT(HANDLE, "matrix_power", dt_matrix_power((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matrix_power", dt_matrix_power((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matrix_power", dt_matrix_power((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "matrix_power", dt_matrix_power(NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "matrix_power", dt_matrix_power(good.tensor, 1, NULL));
+}
+
+static void test_linalg_multi_dot(void) {
+  EXPECT(VALUE_ERROR, "linalg_multi_dot", dt_linalg_multi_dot(NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_multi_dot", dt_linalg_multi_dot(good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_multi_dot", dt_linalg_multi_dot(NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_multi_dot", dt_linalg_multi_dot(bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_multi_dot", dt_linalg_multi_dot(bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_multi_dot", dt_linalg_multi_dot(bad.null_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_multi_dot", dt_linalg_multi_dot(good.tensors, 2, NULL));
+}
+
+static void test_chain_matmul(void) {
+  EXPECT(VALUE_ERROR, "chain_matmul", dt_chain_matmul(NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "chain_matmul", dt_chain_matmul(good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "chain_matmul", dt_chain_matmul(NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chain_matmul", dt_chain_matmul(bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chain_matmul", dt_chain_matmul(bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "chain_matmul", dt_chain_matmul(bad.null_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "chain_matmul", dt_chain_matmul(good.tensors, 2, NULL));
+}
+
+static void test_trace(void) {
+  EXPECT(HANDLE, "trace", dt_trace((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trace", dt_trace((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trace", dt_trace((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trace", dt_trace(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "trace", dt_trace(good.tensor, NULL));
+}
+
+static void test_linalg_diagonal(void) {
+  EXPECT(HANDLE, "linalg_diagonal", dt_linalg_diagonal((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_diagonal", dt_linalg_diagonal((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_diagonal", dt_linalg_diagonal((dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_diagonal", dt_linalg_diagonal(NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_diagonal", dt_linalg_diagonal(good.tensor, 1, 1, 1, NULL));
+}
+
+static void test_linalg_cross(void) {
+  EXPECT(HANDLE, "linalg_cross", dt_linalg_cross((dt_tensor *)bad.released, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cross", dt_linalg_cross((dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cross", dt_linalg_cross((dt_tensor *)bad.foreign, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cross", dt_linalg_cross(NULL, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cross", dt_linalg_cross(good.tensor, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cross", dt_linalg_cross(good.tensor, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cross", dt_linalg_cross(good.tensor, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_cross", dt_linalg_cross(good.tensor, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_cross", dt_linalg_cross(good.tensor, good.tensor, 1, NULL));
+}
+
+static void test_linalg_vecdot(void) {
+  EXPECT(HANDLE, "linalg_vecdot", dt_linalg_vecdot((dt_tensor *)bad.released, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vecdot", dt_linalg_vecdot((dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vecdot", dt_linalg_vecdot((dt_tensor *)bad.foreign, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vecdot", dt_linalg_vecdot(NULL, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vecdot", dt_linalg_vecdot(good.tensor, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vecdot", dt_linalg_vecdot(good.tensor, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vecdot", dt_linalg_vecdot(good.tensor, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vecdot", dt_linalg_vecdot(good.tensor, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_vecdot", dt_linalg_vecdot(good.tensor, good.tensor, 1, NULL));
+}
+
+static void test_linalg_vector_norm(void) {
+  EXPECT(HANDLE, "linalg_vector_norm", dt_linalg_vector_norm((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vector_norm", dt_linalg_vector_norm((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vector_norm", dt_linalg_vector_norm((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_vector_norm", dt_linalg_vector_norm(NULL, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_vector_norm", dt_linalg_vector_norm(good.tensor, 99, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_vector_norm", dt_linalg_vector_norm(good.tensor, 0, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_vector_norm", dt_linalg_vector_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_vector_norm", dt_linalg_vector_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_vector_norm", dt_linalg_vector_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_vector_norm", dt_linalg_vector_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_vector_norm", dt_linalg_vector_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_vector_norm", dt_linalg_vector_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
+}
+
+static void test_linalg_matrix_norm(void) {
+  EXPECT(HANDLE, "linalg_matrix_norm", dt_linalg_matrix_norm((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matrix_norm", dt_linalg_matrix_norm((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matrix_norm", dt_linalg_matrix_norm((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_matrix_norm", dt_linalg_matrix_norm(NULL, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_matrix_norm", dt_linalg_matrix_norm(good.tensor, 99, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_matrix_norm", dt_linalg_matrix_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_matrix_norm", dt_linalg_matrix_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_matrix_norm", dt_linalg_matrix_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_matrix_norm", dt_linalg_matrix_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_matrix_norm", dt_linalg_matrix_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_matrix_norm", dt_linalg_matrix_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
+}
+
+static void test_linalg_norm(void) {
+  EXPECT(HANDLE, "linalg_norm", dt_linalg_norm((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_norm", dt_linalg_norm((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_norm", dt_linalg_norm((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "linalg_norm", dt_linalg_norm(NULL, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_norm", dt_linalg_norm(good.tensor, 99, 0, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_norm", dt_linalg_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_norm", dt_linalg_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_norm", dt_linalg_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_norm", dt_linalg_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "linalg_norm", dt_linalg_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "linalg_norm", dt_linalg_norm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
+}
+
+static void test_cosine_similarity(void) {
+  EXPECT(HANDLE, "cosine_similarity", dt_cosine_similarity((dt_tensor *)bad.released, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_similarity", dt_cosine_similarity((dt_tensor *)bad.garbage, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_similarity", dt_cosine_similarity((dt_tensor *)bad.foreign, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_similarity", dt_cosine_similarity(NULL, good.tensor, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_similarity", dt_cosine_similarity(good.tensor, (dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_similarity", dt_cosine_similarity(good.tensor, (dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_similarity", dt_cosine_similarity(good.tensor, (dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_similarity", dt_cosine_similarity(good.tensor, NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cosine_similarity", dt_cosine_similarity(good.tensor, good.tensor, 1, 1, NULL));
+}
+
+static void test_pairwise_distance(void) {
+  EXPECT(HANDLE, "pairwise_distance", dt_pairwise_distance((dt_tensor *)bad.released, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pairwise_distance", dt_pairwise_distance((dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pairwise_distance", dt_pairwise_distance((dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pairwise_distance", dt_pairwise_distance(NULL, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pairwise_distance", dt_pairwise_distance(good.tensor, (dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pairwise_distance", dt_pairwise_distance(good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pairwise_distance", dt_pairwise_distance(good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pairwise_distance", dt_pairwise_distance(good.tensor, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "pairwise_distance", dt_pairwise_distance(good.tensor, good.tensor, 1, 1, 1, NULL));
+}
+
+static void test_dist(void) {
+  EXPECT(HANDLE, "dist", dt_dist((dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dist", dt_dist((dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dist", dt_dist((dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dist", dt_dist(NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dist", dt_dist(good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dist", dt_dist(good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dist", dt_dist(good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dist", dt_dist(good.tensor, NULL, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dist", dt_dist(good.tensor, good.tensor, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dist", dt_dist(good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dist", dt_dist(good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
+static void test_cdist(void) {
+  EXPECT(HANDLE, "cdist", dt_cdist((dt_tensor *)bad.released, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cdist", dt_cdist((dt_tensor *)bad.garbage, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cdist", dt_cdist((dt_tensor *)bad.foreign, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cdist", dt_cdist(NULL, good.tensor, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cdist", dt_cdist(good.tensor, (dt_tensor *)bad.released, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cdist", dt_cdist(good.tensor, (dt_tensor *)bad.garbage, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cdist", dt_cdist(good.tensor, (dt_tensor *)bad.foreign, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cdist", dt_cdist(good.tensor, NULL, 1, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cdist", dt_cdist(good.tensor, good.tensor, 1, NULL, NULL));
+}
+
+static void test_pdist(void) {
+  EXPECT(HANDLE, "pdist", dt_pdist((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pdist", dt_pdist((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pdist", dt_pdist((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "pdist", dt_pdist(NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "pdist", dt_pdist(good.tensor, 1, NULL));
+}
+
+static void test_renorm(void) {
+  EXPECT(HANDLE, "renorm", dt_renorm((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "renorm", dt_renorm((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "renorm", dt_renorm((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "renorm", dt_renorm(NULL, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "renorm", dt_renorm(good.tensor, 99, 0, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "renorm", dt_renorm(good.tensor, 0, 0, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "renorm", dt_renorm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "renorm", dt_renorm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "renorm", dt_renorm(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0, NULL));
+}
+
+static void test_renorm_(void) {
+  EXPECT(HANDLE, "renorm_", dt_renorm_((dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "renorm_", dt_renorm_((dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "renorm_", dt_renorm_((dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(HANDLE, "renorm_", dt_renorm_(NULL, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "renorm_", dt_renorm_(good.tensor, 99, 0, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "renorm_", dt_renorm_(good.tensor, 0, 0, 0.0, 1, DT_SCALAR_KIND_INT, 1, 0.0));
+  EXPECT(TYPE_ERROR, "renorm_", dt_renorm_(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, 99, 0, 0.0));
+  EXPECT(TYPE_ERROR, "renorm_", dt_renorm_(good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, 0, 0, 0.0));
+}
+
+static void test_ger(void) {
+  EXPECT(HANDLE, "ger", dt_ger((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ger", dt_ger((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ger", dt_ger((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ger", dt_ger(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ger", dt_ger(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ger", dt_ger(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ger", dt_ger(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ger", dt_ger(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ger", dt_ger(good.tensor, good.tensor, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_matmul();
   test_mm();
   test_bmm();
+  test_baddbmm();
+  test_baddbmm_();
+  test_addbmm();
+  test_addbmm_();
   test_mv();
+  test_addmv();
+  test_addmv_();
+  test_vdot();
   test_dot();
   test_addmm();
   test_addmm_();
+  test_outer();
+  test_addr();
+  test_addr_();
+  test_inner();
+  test_cross();
+  test_kron();
+  test_einsum();
+  test_tensordot();
+  test_tensordot_dims();
+  test_bilinear();
+  test_linalg_matmul();
+  test_matrix_power();
+  test_linalg_multi_dot();
+  test_chain_matmul();
+  test_trace();
+  test_linalg_diagonal();
+  test_linalg_cross();
+  test_linalg_vecdot();
+  test_linalg_vector_norm();
+  test_linalg_matrix_norm();
+  test_linalg_norm();
+  test_cosine_similarity();
+  test_pairwise_distance();
+  test_dist();
+  test_cdist();
+  test_pdist();
+  test_renorm();
+  test_renorm_();
+  test_ger();
   return misuse_end();
 }

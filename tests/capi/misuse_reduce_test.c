@@ -27,6 +27,43 @@ static void test_mean(void) {
   EXPECT(TYPE_ERROR, "mean", dt_mean(good.tensor, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
 }
 
+static void test_nansum(void) {
+  EXPECT(HANDLE, "nansum", dt_nansum((dt_tensor *)bad.released, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nansum", dt_nansum((dt_tensor *)bad.garbage, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nansum", dt_nansum((dt_tensor *)bad.foreign, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nansum", dt_nansum(NULL, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nansum", dt_nansum(good.tensor, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nansum", dt_nansum(good.tensor, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nansum", dt_nansum(good.tensor, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nansum", dt_nansum(good.tensor, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nansum", dt_nansum(good.tensor, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nansum", dt_nansum(good.tensor, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
+}
+
+static void test_nanmean(void) {
+  EXPECT(HANDLE, "nanmean", dt_nanmean((dt_tensor *)bad.released, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nanmean", dt_nanmean((dt_tensor *)bad.garbage, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nanmean", dt_nanmean((dt_tensor *)bad.foreign, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nanmean", dt_nanmean(NULL, good.i64s, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nanmean", dt_nanmean(good.tensor, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nanmean", dt_nanmean(good.tensor, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nanmean", dt_nanmean(good.tensor, good.i64s, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nanmean", dt_nanmean(good.tensor, good.i64s, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nanmean", dt_nanmean(good.tensor, good.i64s, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nanmean", dt_nanmean(good.tensor, good.i64s, 1, 1, DT_DTYPE_FLOAT32, NULL));
+}
+
+static void test_count_nonzero(void) {
+  EXPECT(HANDLE, "count_nonzero", dt_count_nonzero((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "count_nonzero", dt_count_nonzero((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "count_nonzero", dt_count_nonzero((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "count_nonzero", dt_count_nonzero(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "count_nonzero", dt_count_nonzero(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "count_nonzero", dt_count_nonzero(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "count_nonzero", dt_count_nonzero(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "count_nonzero", dt_count_nonzero(good.tensor, good.i64s, 1, NULL));
+}
+
 static void test_prod(void) {
   EXPECT(HANDLE, "prod", dt_prod((dt_tensor *)bad.released, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "prod", dt_prod((dt_tensor *)bad.garbage, NULL, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
@@ -93,6 +130,15 @@ static void test_amin(void) {
   EXPECT(TYPE_ERROR, "amin", dt_amin(good.tensor, good.i64s, 1, 1, NULL));
 }
 
+static void test_aminmax(void) {
+  EXPECT(HANDLE, "aminmax", dt_aminmax((dt_tensor *)bad.released, NULL, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "aminmax", dt_aminmax((dt_tensor *)bad.garbage, NULL, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "aminmax", dt_aminmax((dt_tensor *)bad.foreign, NULL, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "aminmax", dt_aminmax(NULL, NULL, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "aminmax", dt_aminmax(good.tensor, NULL, 1, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "aminmax", dt_aminmax(good.tensor, NULL, 1, (dt_tensor **)&out.pointer[0], NULL));
+}
+
 static void test_argmax(void) {
   EXPECT(HANDLE, "argmax", dt_argmax((dt_tensor *)bad.released, NULL, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "argmax", dt_argmax((dt_tensor *)bad.garbage, NULL, 1, (dt_tensor **)&out.pointer[0]));
@@ -131,6 +177,54 @@ static void test_std(void) {
   EXPECT(VALUE_ERROR, "std", dt_std(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "std", dt_std(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "std", dt_std(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL));
+}
+
+static void test_var_mean(void) {
+  EXPECT(HANDLE, "var_mean", dt_var_mean((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "var_mean", dt_var_mean((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "var_mean", dt_var_mean((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "var_mean", dt_var_mean(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "var_mean", dt_var_mean(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "var_mean", dt_var_mean(good.tensor, NULL, -1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "var_mean", dt_var_mean(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "var_mean", dt_var_mean(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "var_mean", dt_var_mean(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "var_mean", dt_var_mean(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], NULL));
+}
+
+static void test_std_mean(void) {
+  EXPECT(HANDLE, "std_mean", dt_std_mean((dt_tensor *)bad.released, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "std_mean", dt_std_mean((dt_tensor *)bad.garbage, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "std_mean", dt_std_mean((dt_tensor *)bad.foreign, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(HANDLE, "std_mean", dt_std_mean(NULL, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "std_mean", dt_std_mean(good.tensor, NULL, 2, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "std_mean", dt_std_mean(good.tensor, NULL, -1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "std_mean", dt_std_mean(good.tensor, good.i64s, -7, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "std_mean", dt_std_mean(good.tensor, good.i64s, 1, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0], (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "std_mean", dt_std_mean(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL, (dt_tensor **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "std_mean", dt_std_mean(good.tensor, good.i64s, 1, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0], NULL));
+}
+
+static void test_cov(void) {
+  EXPECT(HANDLE, "cov", dt_cov((dt_tensor *)bad.released, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov(NULL, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cov", dt_cov(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cov", dt_cov(good.tensor, 1, good.tensor, good.tensor, NULL));
+}
+
+static void test_corrcoef(void) {
+  EXPECT(HANDLE, "corrcoef", dt_corrcoef((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "corrcoef", dt_corrcoef((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "corrcoef", dt_corrcoef((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "corrcoef", dt_corrcoef(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "corrcoef", dt_corrcoef(good.tensor, NULL));
 }
 
 static void test_norm(void) {
@@ -200,6 +294,75 @@ static void test_cumsum_(void) {
   EXPECT(VALUE_ERROR, "cumsum_", dt_cumsum_(good.tensor, 1, -1));
 }
 
+static void test_diff(void) {
+  EXPECT(HANDLE, "diff", dt_diff((dt_tensor *)bad.released, 1, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff((dt_tensor *)bad.garbage, 1, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff((dt_tensor *)bad.foreign, 1, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff(NULL, 1, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff(good.tensor, 1, 1, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff(good.tensor, 1, 1, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff(good.tensor, 1, 1, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff(good.tensor, 1, 1, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff(good.tensor, 1, 1, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "diff", dt_diff(good.tensor, 1, 1, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "diff", dt_diff(good.tensor, 1, 1, good.tensor, good.tensor, NULL));
+}
+
+static void test_gradient(void) {
+  EXPECT(HANDLE, "gradient", dt_gradient((dt_tensor *)bad.released, good.f64s, 1, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient", dt_gradient((dt_tensor *)bad.garbage, good.f64s, 1, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient", dt_gradient((dt_tensor *)bad.foreign, good.f64s, 1, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient", dt_gradient(NULL, good.f64s, 1, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient", dt_gradient(good.tensor, NULL, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient", dt_gradient(good.tensor, NULL, -1, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient", dt_gradient(good.tensor, good.f64s, -7, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient", dt_gradient(good.tensor, good.f64s, 1, NULL, 2, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient", dt_gradient(good.tensor, good.f64s, 1, NULL, -1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient", dt_gradient(good.tensor, good.f64s, 1, good.i64s, -7, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gradient", dt_gradient(good.tensor, good.f64s, 1, good.i64s, 1, 1, NULL));
+}
+
+static void test_gradient_at(void) {
+  EXPECT(HANDLE, "gradient_at", dt_gradient_at((dt_tensor *)bad.released, good.tensors, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient_at", dt_gradient_at((dt_tensor *)bad.garbage, good.tensors, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient_at", dt_gradient_at((dt_tensor *)bad.foreign, good.tensors, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient_at", dt_gradient_at(NULL, good.tensors, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient_at", dt_gradient_at(good.tensor, NULL, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient_at", dt_gradient_at(good.tensor, good.tensors, -7, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient_at", dt_gradient_at(good.tensor, NULL, -1, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient_at", dt_gradient_at(good.tensor, bad.released_tensors, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient_at", dt_gradient_at(good.tensor, bad.foreign_tensors, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "gradient_at", dt_gradient_at(good.tensor, bad.null_tensors, 2, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient_at", dt_gradient_at(good.tensor, good.tensors, 2, NULL, 2, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient_at", dt_gradient_at(good.tensor, good.tensors, 2, NULL, -1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gradient_at", dt_gradient_at(good.tensor, good.tensors, 2, good.i64s, -7, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gradient_at", dt_gradient_at(good.tensor, good.tensors, 2, good.i64s, 1, 1, NULL));
+}
+
+static void test_trapezoid(void) {
+  EXPECT(HANDLE, "trapezoid", dt_trapezoid((dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapezoid", dt_trapezoid((dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapezoid", dt_trapezoid((dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapezoid", dt_trapezoid(NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapezoid", dt_trapezoid(good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapezoid", dt_trapezoid(good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapezoid", dt_trapezoid(good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "trapezoid", dt_trapezoid(good.tensor, good.tensor, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "trapezoid", dt_trapezoid(good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL));
+}
+
+static void test_cumulative_trapezoid(void) {
+  EXPECT(HANDLE, "cumulative_trapezoid", dt_cumulative_trapezoid((dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumulative_trapezoid", dt_cumulative_trapezoid((dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumulative_trapezoid", dt_cumulative_trapezoid((dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumulative_trapezoid", dt_cumulative_trapezoid(NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumulative_trapezoid", dt_cumulative_trapezoid(good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumulative_trapezoid", dt_cumulative_trapezoid(good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cumulative_trapezoid", dt_cumulative_trapezoid(good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cumulative_trapezoid", dt_cumulative_trapezoid(good.tensor, good.tensor, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cumulative_trapezoid", dt_cumulative_trapezoid(good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL));
+}
+
 static void test_equal(void) {
   EXPECT(HANDLE, "equal", dt_equal((dt_tensor *)bad.released, good.tensor, &out.i32[0]));
   EXPECT(HANDLE, "equal", dt_equal((dt_tensor *)bad.garbage, good.tensor, &out.i32[0]));
@@ -236,10 +399,25 @@ static void test_allclose(void) {
   EXPECT(TYPE_ERROR, "allclose", dt_allclose(good.tensor, good.tensor, 1, 1, 1, NULL));
 }
 
+static void test_trapz(void) {
+  EXPECT(HANDLE, "trapz", dt_trapz((dt_tensor *)bad.released, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapz", dt_trapz((dt_tensor *)bad.garbage, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapz", dt_trapz((dt_tensor *)bad.foreign, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapz", dt_trapz(NULL, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapz", dt_trapz(good.tensor, (dt_tensor *)bad.released, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapz", dt_trapz(good.tensor, (dt_tensor *)bad.garbage, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "trapz", dt_trapz(good.tensor, (dt_tensor *)bad.foreign, DT_SCALAR_KIND_INT, 1, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "trapz", dt_trapz(good.tensor, good.tensor, 99, 0, 0.0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "trapz", dt_trapz(good.tensor, good.tensor, DT_SCALAR_KIND_INT, 1, 0.0, 1, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_sum();
   test_mean();
+  test_nansum();
+  test_nanmean();
+  test_count_nonzero();
   test_prod();
   test_max();
   test_max_dim();
@@ -247,18 +425,29 @@ int main(void) {
   test_min_dim();
   test_amax();
   test_amin();
+  test_aminmax();
   test_argmax();
   test_argmin();
   test_var();
   test_std();
+  test_var_mean();
+  test_std_mean();
+  test_cov();
+  test_corrcoef();
   test_norm();
   test_any();
   test_all();
   test_logsumexp();
   test_cumsum();
   test_cumsum_();
+  test_diff();
+  test_gradient();
+  test_gradient_at();
+  test_trapezoid();
+  test_cumulative_trapezoid();
   test_equal();
   test_isclose();
   test_allclose();
+  test_trapz();
   return misuse_end();
 }

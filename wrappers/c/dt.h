@@ -10,7 +10,7 @@
  *   if (T_status()) puts(T_message());
  *
  * Arguments without a default are given in order, all others by name. What a call makes belongs to
- * the innermost open T_SCOPE, which releases it at its end; T_keep() and T_outer() let a handle
+ * the innermost open T_SCOPE, which releases it at its end; T_keep() and T_pass_out() let a handle
  * live longer. After an error, calls do nothing until the outermost scope ends or T_clear() runs.
  * Without a scope a result is the caller's, as in dumbtorch.h. A callback that makes tensors opens
  * a scope of its own and gives back its result with T_keep().
@@ -4090,12 +4090,159 @@ static inline dt_tensor *T_bmm(dt_tensor *input, dt_tensor *mat2) {
   return T_own_tensor_(result);
 }
 
+/** T_baddbmm(input: tensor, batch1: tensor, batch2: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * beta * input + alpha * (batch1 @ batch2), matrix by matrix. */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_baddbmm_options;
+static inline T_baddbmm_options T_baddbmm_defaults(void) {
+  T_baddbmm_options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_baddbmm(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, const T_baddbmm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_baddbmm(
+    input, batch1, batch2, options->beta.kind, options->beta.i, options->beta.f,
+    options->alpha.kind, options->alpha.i, options->alpha.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_baddbmm(...) T_baddbmm_with_(__VA_ARGS__, )
+#define T_baddbmm_with_(input, batch1, batch2, ...) \
+  T_OPTIONS_(baddbmm, \
+    T_do_baddbmm(input, batch1, batch2, &T_baddbmm_o), __VA_ARGS__)
+
+/** T_baddbmm_(input: tensor, batch1: tensor, batch2: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * In-place version of `baddbmm`. */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_baddbmm__options;
+static inline T_baddbmm__options T_baddbmm__defaults(void) {
+  T_baddbmm__options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_baddbmm_(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, const T_baddbmm__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_baddbmm_(
+    input, batch1, batch2, options->beta.kind, options->beta.i, options->beta.f,
+    options->alpha.kind, options->alpha.i, options->alpha.f)) ? input : NULL;
+}
+#define T_baddbmm_(...) T_baddbmm__with_(__VA_ARGS__, )
+#define T_baddbmm__with_(input, batch1, batch2, ...) \
+  T_OPTIONS_(baddbmm_, \
+    T_do_baddbmm_(input, batch1, batch2, &T_baddbmm__o), __VA_ARGS__)
+
+/** T_addbmm(input: tensor, batch1: tensor, batch2: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * beta * input + alpha * the sum of batch1 @ batch2 over the batch. */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_addbmm_options;
+static inline T_addbmm_options T_addbmm_defaults(void) {
+  T_addbmm_options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addbmm(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, const T_addbmm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_addbmm(
+    input, batch1, batch2, options->beta.kind, options->beta.i, options->beta.f,
+    options->alpha.kind, options->alpha.i, options->alpha.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_addbmm(...) T_addbmm_with_(__VA_ARGS__, )
+#define T_addbmm_with_(input, batch1, batch2, ...) \
+  T_OPTIONS_(addbmm, \
+    T_do_addbmm(input, batch1, batch2, &T_addbmm_o), __VA_ARGS__)
+
+/** T_addbmm_(input: tensor, batch1: tensor, batch2: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * In-place version of `addbmm`. */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_addbmm__options;
+static inline T_addbmm__options T_addbmm__defaults(void) {
+  T_addbmm__options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addbmm_(
+    dt_tensor *input, dt_tensor *batch1, dt_tensor *batch2, const T_addbmm__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_addbmm_(
+    input, batch1, batch2, options->beta.kind, options->beta.i, options->beta.f,
+    options->alpha.kind, options->alpha.i, options->alpha.f)) ? input : NULL;
+}
+#define T_addbmm_(...) T_addbmm__with_(__VA_ARGS__, )
+#define T_addbmm__with_(input, batch1, batch2, ...) \
+  T_OPTIONS_(addbmm_, \
+    T_do_addbmm_(input, batch1, batch2, &T_addbmm__o), __VA_ARGS__)
+
 /** T_mv(input: tensor, vec: tensor)
  * Product of a matrix [n, k] and a vector [k]: [n]. */
 static inline dt_tensor *T_mv(dt_tensor *input, dt_tensor *vec) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_mv(input, vec, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_addmv(input: tensor, mat: tensor, vec: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * beta * input + alpha * (mat @ vec). */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_addmv_options;
+static inline T_addmv_options T_addmv_defaults(void) {
+  T_addmv_options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addmv(
+    dt_tensor *input, dt_tensor *mat, dt_tensor *vec, const T_addmv_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_addmv(
+    input, mat, vec, options->beta.kind, options->beta.i, options->beta.f, options->alpha.kind,
+    options->alpha.i, options->alpha.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_addmv(...) T_addmv_with_(__VA_ARGS__, )
+#define T_addmv_with_(input, mat, vec, ...) \
+  T_OPTIONS_(addmv, \
+    T_do_addmv(input, mat, vec, &T_addmv_o), __VA_ARGS__)
+
+/** T_addmv_(input: tensor, mat: tensor, vec: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * In-place version of `addmv`. */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_addmv__options;
+static inline T_addmv__options T_addmv__defaults(void) {
+  T_addmv__options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addmv_(
+    dt_tensor *input, dt_tensor *mat, dt_tensor *vec, const T_addmv__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_addmv_(
+    input, mat, vec, options->beta.kind, options->beta.i, options->beta.f, options->alpha.kind,
+    options->alpha.i, options->alpha.f)) ? input : NULL;
+}
+#define T_addmv_(...) T_addmv__with_(__VA_ARGS__, )
+#define T_addmv__with_(input, mat, vec, ...) \
+  T_OPTIONS_(addmv_, \
+    T_do_addmv_(input, mat, vec, &T_addmv__o), __VA_ARGS__)
+
+/** T_vdot(input: tensor, other: tensor)
+ * Inner product of two vectors, 0-d; of complex numbers it would conjugate the first. */
+static inline dt_tensor *T_vdot(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_vdot(input, other, &result));
   return T_own_tensor_(result);
 }
 
@@ -4153,6 +4300,483 @@ static inline dt_tensor *T_do_addmm_(
 #define T_addmm__with_(input, mat1, mat2, ...) \
   T_OPTIONS_(addmm_, \
     T_do_addmm_(input, mat1, mat2, &T_addmm__o), __VA_ARGS__)
+
+/** T_outer(input: tensor, vec2: tensor)
+ * All products of an element of the one and one of the other: [n, m]. */
+static inline dt_tensor *T_outer(dt_tensor *input, dt_tensor *vec2) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_outer(input, vec2, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_addr(input: tensor, vec1: tensor, vec2: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * beta * input + alpha * outer(vec1, vec2). */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_addr_options;
+static inline T_addr_options T_addr_defaults(void) {
+  T_addr_options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addr(
+    dt_tensor *input, dt_tensor *vec1, dt_tensor *vec2, const T_addr_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_addr(
+    input, vec1, vec2, options->beta.kind, options->beta.i, options->beta.f, options->alpha.kind,
+    options->alpha.i, options->alpha.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_addr(...) T_addr_with_(__VA_ARGS__, )
+#define T_addr_with_(input, vec1, vec2, ...) \
+  T_OPTIONS_(addr, \
+    T_do_addr(input, vec1, vec2, &T_addr_o), __VA_ARGS__)
+
+/** T_addr_(input: tensor, vec1: tensor, vec2: tensor, .beta: scalar = 1, .alpha: scalar = 1)
+ * In-place version of `addr`. */
+typedef struct {
+  T_Number beta;
+  T_Number alpha;
+} T_addr__options;
+static inline T_addr__options T_addr__defaults(void) {
+  T_addr__options options = {{DT_SCALAR_KIND_INT, 1, 0}, {DT_SCALAR_KIND_INT, 1, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_addr_(
+    dt_tensor *input, dt_tensor *vec1, dt_tensor *vec2, const T_addr__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_addr_(
+    input, vec1, vec2, options->beta.kind, options->beta.i, options->beta.f, options->alpha.kind,
+    options->alpha.i, options->alpha.f)) ? input : NULL;
+}
+#define T_addr_(...) T_addr__with_(__VA_ARGS__, )
+#define T_addr__with_(input, vec1, vec2, ...) \
+  T_OPTIONS_(addr_, \
+    T_do_addr_(input, vec1, vec2, &T_addr__o), __VA_ARGS__)
+
+/** T_inner(input: tensor, other: tensor)
+ * Sums of products over the last dimension of both; with a number, its product with each
+ * element. */
+static inline dt_tensor *T_inner(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_inner(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_cross(input: tensor, other: tensor, .dim: i64? = absent)
+ * Cross product of vectors of three elements. */
+typedef struct {
+  T_Int dim;
+} T_cross_options;
+static inline T_cross_options T_cross_defaults(void) {
+  T_cross_options options = {{0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_cross(
+    dt_tensor *input, dt_tensor *other, const T_cross_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cross(input, other, options->dim.given ? &options->dim.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_cross(...) T_cross_with_(__VA_ARGS__, )
+#define T_cross_with_(input, other, ...) \
+  T_OPTIONS_(cross, \
+    T_do_cross(input, other, &T_cross_o), __VA_ARGS__)
+
+/** T_kron(input: tensor, other: tensor)
+ * Kronecker product: each element of input times the whole of other. */
+static inline dt_tensor *T_kron(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_kron(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_einsum(equation: str, operands: tensor[])
+ * Sums of products over the dimensions that the equation names: those that it does not name
+ * behind the arrow are summed. */
+static inline dt_tensor *T_einsum(const char *equation, T_Tensors operands) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_einsum(equation, operands.p, operands.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_tensordot(a: tensor, b: tensor, .dims: i64 = 2)
+ * Sums of products over several dimensions. */
+typedef struct {
+  int64_t dims;
+} T_tensordot_options;
+static inline T_tensordot_options T_tensordot_defaults(void) {
+  T_tensordot_options options = {2};
+  return options;
+}
+static inline dt_tensor *T_do_tensordot(
+    dt_tensor *a, dt_tensor *b, const T_tensordot_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tensordot(a, b, options->dims, &result));
+  return T_own_tensor_(result);
+}
+#define T_tensordot(...) T_tensordot_with_(__VA_ARGS__, )
+#define T_tensordot_with_(a, b, ...) \
+  T_OPTIONS_(tensordot, \
+    T_do_tensordot(a, b, &T_tensordot_o), __VA_ARGS__)
+
+/** T_tensordot_dims(a: tensor, b: tensor, dims_a: i64[], dims_b: i64[])
+ * tensordot over dimensions that are named. */
+static inline dt_tensor *T_tensordot_dims(
+    dt_tensor *a, dt_tensor *b, T_Dims dims_a, T_Dims dims_b) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tensordot_dims(a, b, dims_a.p, dims_a.n, dims_b.p, dims_b.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_bilinear(input1: tensor, input2: tensor, weight: tensor, .bias: tensor? = absent)
+ * input1 @ weight[k] @ input2 + bias, for each row and each k. */
+typedef struct {
+  dt_tensor *bias;
+} T_bilinear_options;
+static inline T_bilinear_options T_bilinear_defaults(void) {
+  T_bilinear_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_bilinear(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *weight, const T_bilinear_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_bilinear(input1, input2, weight, options->bias, &result));
+  return T_own_tensor_(result);
+}
+#define T_bilinear(...) T_bilinear_with_(__VA_ARGS__, )
+#define T_bilinear_with_(input1, input2, weight, ...) \
+  T_OPTIONS_(bilinear, \
+    T_do_bilinear(input1, input2, weight, &T_bilinear_o), __VA_ARGS__)
+
+/** T_linalg_matmul(input: tensor, other: tensor)
+ * Another name of `matmul`. */
+static inline dt_tensor *T_linalg_matmul(dt_tensor *input, dt_tensor *other) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_matmul(input, other, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_matrix_power(input: tensor, n: i64)
+ * Products of n equal matrices; the identity for n = 0. */
+static inline dt_tensor *T_matrix_power(dt_tensor *input, int64_t n) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_matrix_power(input, n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_linalg_multi_dot(tensors: tensor[])
+ * Product of several matrices, in the order that takes the fewest multiplications. */
+static inline dt_tensor *T_linalg_multi_dot(T_Tensors tensors) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_multi_dot(tensors.p, tensors.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_chain_matmul(matrices: tensor[])
+ * Product of several matrices, in the order that takes the fewest multiplications. */
+static inline dt_tensor *T_chain_matmul(T_Tensors matrices) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_chain_matmul(matrices.p, matrices.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_trace(input: tensor)
+ * Sum of the elements on the diagonal. */
+static inline dt_tensor *T_trace(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_trace(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_linalg_diagonal(input: tensor, .offset: i64 = 0, .dim1: i64 = -2, .dim2: i64 = -1)
+ * The diagonals of matrices, as a view. */
+typedef struct {
+  int64_t offset;
+  int64_t dim1;
+  int64_t dim2;
+} T_linalg_diagonal_options;
+static inline T_linalg_diagonal_options T_linalg_diagonal_defaults(void) {
+  T_linalg_diagonal_options options = {0, -2, -1};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_diagonal(
+    dt_tensor *input, const T_linalg_diagonal_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_diagonal(input, options->offset, options->dim1, options->dim2, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_diagonal(...) T_linalg_diagonal_with_(__VA_ARGS__, )
+#define T_linalg_diagonal_with_(input, ...) \
+  T_OPTIONS_(linalg_diagonal, \
+    T_do_linalg_diagonal(input, &T_linalg_diagonal_o), __VA_ARGS__)
+
+/** T_linalg_cross(input: tensor, other: tensor, .dim: i64 = -1)
+ * Cross product of vectors of three elements. */
+typedef struct {
+  int64_t dim;
+} T_linalg_cross_options;
+static inline T_linalg_cross_options T_linalg_cross_defaults(void) {
+  T_linalg_cross_options options = {-1};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_cross(
+    dt_tensor *input, dt_tensor *other, const T_linalg_cross_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_cross(input, other, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_cross(...) T_linalg_cross_with_(__VA_ARGS__, )
+#define T_linalg_cross_with_(input, other, ...) \
+  T_OPTIONS_(linalg_cross, \
+    T_do_linalg_cross(input, other, &T_linalg_cross_o), __VA_ARGS__)
+
+/** T_linalg_vecdot(x: tensor, y: tensor, .dim: i64 = -1)
+ * Inner products of vectors along a dimension. */
+typedef struct {
+  int64_t dim;
+} T_linalg_vecdot_options;
+static inline T_linalg_vecdot_options T_linalg_vecdot_defaults(void) {
+  T_linalg_vecdot_options options = {-1};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_vecdot(
+    dt_tensor *x, dt_tensor *y, const T_linalg_vecdot_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_vecdot(x, y, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_vecdot(...) T_linalg_vecdot_with_(__VA_ARGS__, )
+#define T_linalg_vecdot_with_(x, y, ...) \
+  T_OPTIONS_(linalg_vecdot, \
+    T_do_linalg_vecdot(x, y, &T_linalg_vecdot_o), __VA_ARGS__)
+
+/** T_linalg_vector_norm(input: tensor, .ord: scalar = 2, .dim: i64[1]? = absent, .keepdim: bool =
+ *     false, .dtype: dtype? = absent)
+ * Vector norm: (sum |x|^ord)^(1/ord). */
+typedef struct {
+  T_Number ord;
+  T_Dims dim;
+  int keepdim;
+  dt_dtype dtype;
+} T_linalg_vector_norm_options;
+static inline T_linalg_vector_norm_options T_linalg_vector_norm_defaults(void) {
+  T_linalg_vector_norm_options options = {{DT_SCALAR_KIND_INT, 2, 0}, {NULL, 0}, 0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_vector_norm(
+    dt_tensor *input, const T_linalg_vector_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_vector_norm(
+    input, options->ord.kind, options->ord.i, options->ord.f, options->dim.p, options->dim.n,
+    options->keepdim, options->dtype, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_vector_norm(...) T_linalg_vector_norm_with_(__VA_ARGS__, )
+#define T_linalg_vector_norm_with_(input, ...) \
+  T_OPTIONS_(linalg_vector_norm, \
+    T_do_linalg_vector_norm(input, &T_linalg_vector_norm_o), __VA_ARGS__)
+
+/** T_linalg_matrix_norm(input: tensor, .ord: scalar? = absent, .dim: i64[] = [-2, -1], .keepdim:
+ *     bool = false, .dtype: dtype? = absent)
+ * Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported. */
+typedef struct {
+  T_Number ord;
+  T_Dims dim;
+  int keepdim;
+  dt_dtype dtype;
+} T_linalg_matrix_norm_options;
+static inline T_linalg_matrix_norm_options T_linalg_matrix_norm_defaults(void) {
+  static const int64_t dim_default[] = {-2, -1};
+  T_linalg_matrix_norm_options options = {{0, 0, 0}, {dim_default, 2}, 0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_matrix_norm(
+    dt_tensor *input, const T_linalg_matrix_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_matrix_norm(
+    input, options->ord.kind, options->ord.i, options->ord.f, options->dim.p, options->dim.n,
+    options->keepdim, options->dtype, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_matrix_norm(...) T_linalg_matrix_norm_with_(__VA_ARGS__, )
+#define T_linalg_matrix_norm_with_(input, ...) \
+  T_OPTIONS_(linalg_matrix_norm, \
+    T_do_linalg_matrix_norm(input, &T_linalg_matrix_norm_o), __VA_ARGS__)
+
+/** T_linalg_norm(input: tensor, .ord: scalar? = absent, .dim: i64[1]? = absent, .keepdim: bool =
+ *     false, .dtype: dtype? = absent)
+ * vector_norm of vectors, matrix_norm of matrices. */
+typedef struct {
+  T_Number ord;
+  T_Dims dim;
+  int keepdim;
+  dt_dtype dtype;
+} T_linalg_norm_options;
+static inline T_linalg_norm_options T_linalg_norm_defaults(void) {
+  T_linalg_norm_options options = {{0, 0, 0}, {NULL, 0}, 0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_linalg_norm(dt_tensor *input, const T_linalg_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_linalg_norm(
+    input, options->ord.kind, options->ord.i, options->ord.f, options->dim.p, options->dim.n,
+    options->keepdim, options->dtype, &result));
+  return T_own_tensor_(result);
+}
+#define T_linalg_norm(...) T_linalg_norm_with_(__VA_ARGS__, )
+#define T_linalg_norm_with_(input, ...) \
+  T_OPTIONS_(linalg_norm, \
+    T_do_linalg_norm(input, &T_linalg_norm_o), __VA_ARGS__)
+
+/** T_cosine_similarity(x1: tensor, x2: tensor, .dim: i64 = 1, .eps: f64 = 1e-08)
+ * Cosine of the angle between vectors along a dimension. */
+typedef struct {
+  int64_t dim;
+  double eps;
+} T_cosine_similarity_options;
+static inline T_cosine_similarity_options T_cosine_similarity_defaults(void) {
+  T_cosine_similarity_options options = {1, 1e-08};
+  return options;
+}
+static inline dt_tensor *T_do_cosine_similarity(
+    dt_tensor *x1, dt_tensor *x2, const T_cosine_similarity_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cosine_similarity(x1, x2, options->dim, options->eps, &result));
+  return T_own_tensor_(result);
+}
+#define T_cosine_similarity(...) T_cosine_similarity_with_(__VA_ARGS__, )
+#define T_cosine_similarity_with_(x1, x2, ...) \
+  T_OPTIONS_(cosine_similarity, \
+    T_do_cosine_similarity(x1, x2, &T_cosine_similarity_o), __VA_ARGS__)
+
+/** T_pairwise_distance(x1: tensor, x2: tensor, .p: f64 = 2.0, .eps: f64 = 1e-06, .keepdim: bool =
+ *     false)
+ * norm(x1 - x2 + eps) along the last dimension. */
+typedef struct {
+  double p;
+  double eps;
+  int keepdim;
+} T_pairwise_distance_options;
+static inline T_pairwise_distance_options T_pairwise_distance_defaults(void) {
+  T_pairwise_distance_options options = {2.0, 1e-06, 0};
+  return options;
+}
+static inline dt_tensor *T_do_pairwise_distance(
+    dt_tensor *x1, dt_tensor *x2, const T_pairwise_distance_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_pairwise_distance(x1, x2, options->p, options->eps, options->keepdim, &result));
+  return T_own_tensor_(result);
+}
+#define T_pairwise_distance(...) T_pairwise_distance_with_(__VA_ARGS__, )
+#define T_pairwise_distance_with_(x1, x2, ...) \
+  T_OPTIONS_(pairwise_distance, \
+    T_do_pairwise_distance(x1, x2, &T_pairwise_distance_o), __VA_ARGS__)
+
+/** T_dist(input: tensor, other: tensor, .p: scalar = 2)
+ * norm(input - other) of all elements. */
+typedef struct {
+  T_Number p;
+} T_dist_options;
+static inline T_dist_options T_dist_defaults(void) {
+  T_dist_options options = {{DT_SCALAR_KIND_INT, 2, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_dist(
+    dt_tensor *input, dt_tensor *other, const T_dist_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dist(input, other, options->p.kind, options->p.i, options->p.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_dist(...) T_dist_with_(__VA_ARGS__, )
+#define T_dist_with_(input, other, ...) \
+  T_OPTIONS_(dist, \
+    T_do_dist(input, other, &T_dist_o), __VA_ARGS__)
+
+/** T_cdist(x1: tensor, x2: tensor, .p: f64 = 2.0, .compute_mode: i64? = absent)
+ * Distances between each row of the one and each of the other: [..., n, m]. */
+typedef struct {
+  double p;
+  T_Int compute_mode;
+} T_cdist_options;
+static inline T_cdist_options T_cdist_defaults(void) {
+  T_cdist_options options = {2.0, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_cdist(dt_tensor *x1, dt_tensor *x2, const T_cdist_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cdist(
+    x1, x2, options->p, options->compute_mode.given ? &options->compute_mode.value : NULL,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_cdist(...) T_cdist_with_(__VA_ARGS__, )
+#define T_cdist_with_(x1, x2, ...) \
+  T_OPTIONS_(cdist, \
+    T_do_cdist(x1, x2, &T_cdist_o), __VA_ARGS__)
+
+/** T_pdist(input: tensor, .p: f64 = 2.0)
+ * Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2), ... */
+typedef struct {
+  double p;
+} T_pdist_options;
+static inline T_pdist_options T_pdist_defaults(void) {
+  T_pdist_options options = {2.0};
+  return options;
+}
+static inline dt_tensor *T_do_pdist(dt_tensor *input, const T_pdist_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_pdist(input, options->p, &result));
+  return T_own_tensor_(result);
+}
+#define T_pdist(...) T_pdist_with_(__VA_ARGS__, )
+#define T_pdist_with_(input, ...) \
+  T_OPTIONS_(pdist, \
+    T_do_pdist(input, &T_pdist_o), __VA_ARGS__)
+
+/** T_renorm(input: tensor, p: scalar, dim: i64, maxnorm: scalar)
+ * The input with those slices along a dimension scaled down whose norm is larger. */
+static inline dt_tensor *T_do_renorm(dt_tensor *input, T_Number p, int64_t dim, T_Number maxnorm) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_renorm(input, p.kind, p.i, p.f, dim, maxnorm.kind, maxnorm.i, maxnorm.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_renorm(input, p, dim, maxnorm) T_do_renorm(input, T_NUM(p), dim, T_NUM(maxnorm))
+
+/** T_renorm_(input: tensor, p: scalar, dim: i64, maxnorm: scalar)
+ * In-place version of `renorm`. */
+static inline dt_tensor *T_do_renorm_(dt_tensor *input, T_Number p, int64_t dim, T_Number maxnorm) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_renorm_(
+    input, p.kind, p.i, p.f, dim, maxnorm.kind, maxnorm.i, maxnorm.f)) ? input : NULL;
+}
+#define T_renorm_(input, p, dim, maxnorm) T_do_renorm_(input, T_NUM(p), dim, T_NUM(maxnorm))
 
 /** T_mse_loss(input: tensor, target: tensor, .reduction: reduction = mean, .weight: tensor? =
  *     absent)
@@ -7815,6 +8439,74 @@ static inline dt_tensor *T_do_mean(dt_tensor *input, const T_mean_options *optio
   T_OPTIONS_(mean, \
     T_do_mean(input, &T_mean_o), __VA_ARGS__)
 
+/** T_nansum(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false, .dtype: dtype? = absent)
+ * Sum of the elements that are not NaN. */
+typedef struct {
+  T_Dims dim;
+  int keepdim;
+  dt_dtype dtype;
+} T_nansum_options;
+static inline T_nansum_options T_nansum_defaults(void) {
+  T_nansum_options options = {{NULL, 0}, 0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_nansum(dt_tensor *input, const T_nansum_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nansum(
+    input, options->dim.p, options->dim.n, options->keepdim, options->dtype, &result));
+  return T_own_tensor_(result);
+}
+#define T_nansum(...) T_nansum_with_(__VA_ARGS__, )
+#define T_nansum_with_(input, ...) \
+  T_OPTIONS_(nansum, \
+    T_do_nansum(input, &T_nansum_o), __VA_ARGS__)
+
+/** T_nanmean(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false, .dtype: dtype? =
+ *     absent)
+ * Mean of the elements that are not NaN. */
+typedef struct {
+  T_Dims dim;
+  int keepdim;
+  dt_dtype dtype;
+} T_nanmean_options;
+static inline T_nanmean_options T_nanmean_defaults(void) {
+  T_nanmean_options options = {{NULL, 0}, 0, 0};
+  return options;
+}
+static inline dt_tensor *T_do_nanmean(dt_tensor *input, const T_nanmean_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nanmean(
+    input, options->dim.p, options->dim.n, options->keepdim, options->dtype, &result));
+  return T_own_tensor_(result);
+}
+#define T_nanmean(...) T_nanmean_with_(__VA_ARGS__, )
+#define T_nanmean_with_(input, ...) \
+  T_OPTIONS_(nanmean, \
+    T_do_nanmean(input, &T_nanmean_o), __VA_ARGS__)
+
+/** T_count_nonzero(input: tensor, .dim: i64[1]? = absent)
+ * How many elements are not zero (int64). */
+typedef struct {
+  T_Dims dim;
+} T_count_nonzero_options;
+static inline T_count_nonzero_options T_count_nonzero_defaults(void) {
+  T_count_nonzero_options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_count_nonzero(
+    dt_tensor *input, const T_count_nonzero_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_count_nonzero(input, options->dim.p, options->dim.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_count_nonzero(...) T_count_nonzero_with_(__VA_ARGS__, )
+#define T_count_nonzero_with_(input, ...) \
+  T_OPTIONS_(count_nonzero, \
+    T_do_count_nonzero(input, &T_count_nonzero_o), __VA_ARGS__)
+
 /** T_prod(input: tensor, .dim: i64? = absent, .keepdim: bool = false, .dtype: dtype? = absent)
  * Product of elements. */
 typedef struct {
@@ -7949,6 +8641,33 @@ static inline dt_tensor *T_do_amin(dt_tensor *input, const T_amin_options *optio
   T_OPTIONS_(amin, \
     T_do_amin(input, &T_amin_o), __VA_ARGS__)
 
+/** T_aminmax(input: tensor, .dim: i64? = absent, .keepdim: bool = false, .max: where this result
+ *     goes)
+ * Smallest and largest element. Equal elements share the gradient. The smallest and the largest
+ * elements. */
+typedef struct {
+  T_Int dim;
+  int keepdim;
+  dt_tensor **max;
+} T_aminmax_options;
+static inline T_aminmax_options T_aminmax_defaults(void) {
+  T_aminmax_options options = {{0, 0}, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_aminmax(dt_tensor *input, const T_aminmax_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *max = NULL;
+  if (!T_stopped_()) T_check(dt_aminmax(
+    input, options->dim.given ? &options->dim.value : NULL, options->keepdim, &result, &max));
+  if (options->max) *options->max = T_own_tensor_(max);
+  else if (max) dt_tensor_release(max);
+  return T_own_tensor_(result);
+}
+#define T_aminmax(...) T_aminmax_with_(__VA_ARGS__, )
+#define T_aminmax_with_(input, ...) \
+  T_OPTIONS_(aminmax, \
+    T_do_aminmax(input, &T_aminmax_o), __VA_ARGS__)
+
 /** T_argmax(input: tensor, .dim: i64? = absent, .keepdim: bool = false)
  * Position of the first largest element (int64). */
 typedef struct {
@@ -8042,6 +8761,94 @@ static inline dt_tensor *T_do_std(dt_tensor *input, const T_std_options *options
 #define T_std_with_(input, ...) \
   T_OPTIONS_(std, \
     T_do_std(input, &T_std_o), __VA_ARGS__)
+
+/** T_var_mean(input: tensor, .dim: i64[1]? = absent, .correction: scalar? = absent, .keepdim: bool
+ *     = false, .mean: where this result goes)
+ * Variance and mean. The variance and the mean. */
+typedef struct {
+  T_Dims dim;
+  T_Number correction;
+  int keepdim;
+  dt_tensor **mean;
+} T_var_mean_options;
+static inline T_var_mean_options T_var_mean_defaults(void) {
+  T_var_mean_options options = {{NULL, 0}, {0, 0, 0}, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_var_mean(dt_tensor *input, const T_var_mean_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *mean = NULL;
+  if (!T_stopped_()) T_check(dt_var_mean(
+    input, options->dim.p, options->dim.n, options->correction.kind, options->correction.i,
+    options->correction.f, options->keepdim, &result, &mean));
+  if (options->mean) *options->mean = T_own_tensor_(mean);
+  else if (mean) dt_tensor_release(mean);
+  return T_own_tensor_(result);
+}
+#define T_var_mean(...) T_var_mean_with_(__VA_ARGS__, )
+#define T_var_mean_with_(input, ...) \
+  T_OPTIONS_(var_mean, \
+    T_do_var_mean(input, &T_var_mean_o), __VA_ARGS__)
+
+/** T_std_mean(input: tensor, .dim: i64[1]? = absent, .correction: scalar? = absent, .keepdim: bool
+ *     = false, .mean: where this result goes)
+ * Standard deviation and mean. The standard deviation and the mean. */
+typedef struct {
+  T_Dims dim;
+  T_Number correction;
+  int keepdim;
+  dt_tensor **mean;
+} T_std_mean_options;
+static inline T_std_mean_options T_std_mean_defaults(void) {
+  T_std_mean_options options = {{NULL, 0}, {0, 0, 0}, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_std_mean(dt_tensor *input, const T_std_mean_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *mean = NULL;
+  if (!T_stopped_()) T_check(dt_std_mean(
+    input, options->dim.p, options->dim.n, options->correction.kind, options->correction.i,
+    options->correction.f, options->keepdim, &result, &mean));
+  if (options->mean) *options->mean = T_own_tensor_(mean);
+  else if (mean) dt_tensor_release(mean);
+  return T_own_tensor_(result);
+}
+#define T_std_mean(...) T_std_mean_with_(__VA_ARGS__, )
+#define T_std_mean_with_(input, ...) \
+  T_OPTIONS_(std_mean, \
+    T_do_std_mean(input, &T_std_mean_o), __VA_ARGS__)
+
+/** T_cov(input: tensor, .correction: i64 = 1, .fweights: tensor? = absent, .aweights: tensor? =
+ *     absent)
+ * Covariance of each variable with each other. */
+typedef struct {
+  int64_t correction;
+  dt_tensor *fweights;
+  dt_tensor *aweights;
+} T_cov_options;
+static inline T_cov_options T_cov_defaults(void) {
+  T_cov_options options = {1, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_cov(dt_tensor *input, const T_cov_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cov(input, options->correction, options->fweights, options->aweights, &result));
+  return T_own_tensor_(result);
+}
+#define T_cov(...) T_cov_with_(__VA_ARGS__, )
+#define T_cov_with_(input, ...) \
+  T_OPTIONS_(cov, \
+    T_do_cov(input, &T_cov_o), __VA_ARGS__)
+
+/** T_corrcoef(input: tensor)
+ * Pearson's correlation of each variable with each other. */
+static inline dt_tensor *T_corrcoef(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_corrcoef(input, &result));
+  return T_own_tensor_(result);
+}
 
 /** T_norm(input: tensor, .p: scalar = 2, .dim: i64[1]? = absent, .keepdim: bool = false, .dtype:
  *     dtype? = absent)
@@ -8172,6 +8979,130 @@ static inline dt_tensor *T_do_cumsum_(
 #define T_cumsum__with_(input, dim, ...) \
   T_OPTIONS_(cumsum_, \
     T_do_cumsum_(input, dim, &T_cumsum__o), __VA_ARGS__)
+
+/** T_diff(input: tensor, .n: i64 = 1, .dim: i64 = -1, .prepend: tensor? = absent, .append: tensor?
+ *     = absent)
+ * Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether they
+ * differ. */
+typedef struct {
+  int64_t n;
+  int64_t dim;
+  dt_tensor *prepend;
+  dt_tensor *append;
+} T_diff_options;
+static inline T_diff_options T_diff_defaults(void) {
+  T_diff_options options = {1, -1, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_diff(dt_tensor *input, const T_diff_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_diff(input, options->n, options->dim, options->prepend, options->append, &result));
+  return T_own_tensor_(result);
+}
+#define T_diff(...) T_diff_with_(__VA_ARGS__, )
+#define T_diff_with_(input, ...) \
+  T_OPTIONS_(diff, \
+    T_do_diff(input, &T_diff_o), __VA_ARGS__)
+
+/** T_gradient(input: tensor, .spacing: f64[]? = absent, .dim: i64[1]? = absent, .edge_order: i64 =
+ *     1)
+ * Estimates of the derivatives along dimensions, by differences of the neighbours on both sides.
+ * An estimate for each dimension. */
+typedef struct {
+  T_Reals spacing;
+  T_Dims dim;
+  int64_t edge_order;
+} T_gradient_options;
+static inline T_gradient_options T_gradient_defaults(void) {
+  T_gradient_options options = {{NULL, 0}, {NULL, 0}, 1};
+  return options;
+}
+static inline dt_tensor_list *T_do_gradient(dt_tensor *input, const T_gradient_options *options) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gradient(
+    input, options->spacing.p, options->spacing.n, options->dim.p, options->dim.n,
+    options->edge_order, &result));
+  return T_own_tensor_list_(result);
+}
+#define T_gradient(...) T_gradient_with_(__VA_ARGS__, )
+#define T_gradient_with_(input, ...) \
+  T_OPTIONS_(gradient, \
+    T_do_gradient(input, &T_gradient_o), __VA_ARGS__)
+
+/** T_gradient_at(input: tensor, coordinates: tensor[], .dim: i64[1]? = absent, .edge_order: i64 =
+ *     1)
+ * gradient of a function that is known at places which are not equally far apart. An estimate
+ * for each dimension. */
+typedef struct {
+  T_Dims dim;
+  int64_t edge_order;
+} T_gradient_at_options;
+static inline T_gradient_at_options T_gradient_at_defaults(void) {
+  T_gradient_at_options options = {{NULL, 0}, 1};
+  return options;
+}
+static inline dt_tensor_list *T_do_gradient_at(
+    dt_tensor *input, T_Tensors coordinates, const T_gradient_at_options *options) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gradient_at(
+    input, coordinates.p, coordinates.n, options->dim.p, options->dim.n, options->edge_order,
+    &result));
+  return T_own_tensor_list_(result);
+}
+#define T_gradient_at(...) T_gradient_at_with_(__VA_ARGS__, )
+#define T_gradient_at_with_(input, coordinates, ...) \
+  T_OPTIONS_(gradient_at, \
+    T_do_gradient_at(input, coordinates, &T_gradient_at_o), __VA_ARGS__)
+
+/** T_trapezoid(y: tensor, .x: tensor? = absent, .dx: scalar? = absent, .dim: i64 = -1)
+ * Integral along a dimension by the trapezoidal rule. */
+typedef struct {
+  dt_tensor *x;
+  T_Number dx;
+  int64_t dim;
+} T_trapezoid_options;
+static inline T_trapezoid_options T_trapezoid_defaults(void) {
+  T_trapezoid_options options = {NULL, {0, 0, 0}, -1};
+  return options;
+}
+static inline dt_tensor *T_do_trapezoid(dt_tensor *y, const T_trapezoid_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_trapezoid(
+    y, options->x, options->dx.kind, options->dx.i, options->dx.f, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_trapezoid(...) T_trapezoid_with_(__VA_ARGS__, )
+#define T_trapezoid_with_(y, ...) \
+  T_OPTIONS_(trapezoid, \
+    T_do_trapezoid(y, &T_trapezoid_o), __VA_ARGS__)
+
+/** T_cumulative_trapezoid(y: tensor, .x: tensor? = absent, .dx: scalar? = absent, .dim: i64 = -1)
+ * Running integral along a dimension by the trapezoidal rule. */
+typedef struct {
+  dt_tensor *x;
+  T_Number dx;
+  int64_t dim;
+} T_cumulative_trapezoid_options;
+static inline T_cumulative_trapezoid_options T_cumulative_trapezoid_defaults(void) {
+  T_cumulative_trapezoid_options options = {NULL, {0, 0, 0}, -1};
+  return options;
+}
+static inline dt_tensor *T_do_cumulative_trapezoid(
+    dt_tensor *y, const T_cumulative_trapezoid_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cumulative_trapezoid(
+    y, options->x, options->dx.kind, options->dx.i, options->dx.f, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_cumulative_trapezoid(...) T_cumulative_trapezoid_with_(__VA_ARGS__, )
+#define T_cumulative_trapezoid_with_(y, ...) \
+  T_OPTIONS_(cumulative_trapezoid, \
+    T_do_cumulative_trapezoid(y, &T_cumulative_trapezoid_o), __VA_ARGS__)
 
 /** T_equal(input: tensor, other: tensor)
  * Whether both have the same shape and elements. */
@@ -9824,6 +10755,15 @@ static inline dt_tensor *T_do_interpolate(dt_tensor *input, const T_interpolate_
   T_OPTIONS_(interpolate, \
     T_do_interpolate(input, &T_interpolate_o), __VA_ARGS__)
 
+/** T_ger(input: tensor, vec2: tensor)
+ * Another name of `outer`. */
+static inline dt_tensor *T_ger(dt_tensor *input, dt_tensor *vec2) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_ger(input, vec2, &result));
+  return T_own_tensor_(result);
+}
+
 /** T_absolute(input: tensor)
  * Another name of `abs`. */
 static inline dt_tensor *T_absolute(dt_tensor *input) {
@@ -10252,6 +11192,29 @@ static inline dt_tensor *T_do_not_equal_(dt_tensor *input, T_Operand other) {
     input, other.tensor, other.number.kind, other.number.i, other.number.f)) ? input : NULL;
 }
 #define T_not_equal_(input, other) T_do_not_equal_(input, T_OP(other))
+
+/** T_trapz(y: tensor, .x: tensor? = absent, .dx: scalar? = absent, .dim: i64 = -1)
+ * Another name of `trapezoid`. */
+typedef struct {
+  dt_tensor *x;
+  T_Number dx;
+  int64_t dim;
+} T_trapz_options;
+static inline T_trapz_options T_trapz_defaults(void) {
+  T_trapz_options options = {NULL, {0, 0, 0}, -1};
+  return options;
+}
+static inline dt_tensor *T_do_trapz(dt_tensor *y, const T_trapz_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_trapz(
+    y, options->x, options->dx.kind, options->dx.i, options->dx.f, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_trapz(...) T_trapz_with_(__VA_ARGS__, )
+#define T_trapz_with_(y, ...) \
+  T_OPTIONS_(trapz, \
+    T_do_trapz(y, &T_trapz_o), __VA_ARGS__)
 
 #ifdef __cplusplus
 }

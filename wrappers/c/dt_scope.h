@@ -397,7 +397,7 @@ static inline void* T_keep(void* handle) {
 
 /* Hands a handle to the scope around the innermost one (to the caller, if there is none): how a
  * function with a scope of its own gives back a result. */
-static inline void* T_outer(void* handle) {
+static inline void* T_pass_out(void* handle) {
   T_Scope* inner = T_thread_state.scope;
   T_Entry entry = T_forget_(handle);
   if (!entry.release) return handle;

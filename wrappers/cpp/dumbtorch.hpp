@@ -145,6 +145,9 @@ struct OptimizerStateDictResult;
 struct MaxPool2dWithIndicesResult;
 struct MaxDimResult;
 struct MinDimResult;
+struct AminmaxResult;
+struct VarMeanResult;
+struct StdMeanResult;
 struct SortResult;
 struct TopkResult;
 struct KthvalueResult;
@@ -299,8 +302,32 @@ class Tensor {
   Tensor mm(const Tensor& mat2) const;
   // Products of matrices: [b, n, k] and [b, k, m] make [b, n, m].
   Tensor bmm(const Tensor& mat2) const;
+  // beta * input + alpha * (batch1 @ batch2), matrix by matrix.
+  Tensor baddbmm(
+    const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+    const Scalar& alpha = 1) const;
+  // In-place version of `baddbmm`.
+  const Tensor& baddbmm_(
+    const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+    const Scalar& alpha = 1) const;
+  // beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+  Tensor addbmm(
+    const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+    const Scalar& alpha = 1) const;
+  // In-place version of `addbmm`.
+  const Tensor& addbmm_(
+    const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+    const Scalar& alpha = 1) const;
   // Product of a matrix [n, k] and a vector [k]: [n].
   Tensor mv(const Tensor& vec) const;
+  // beta * input + alpha * (mat @ vec).
+  Tensor addmv(
+    const Tensor& mat, const Tensor& vec, const Scalar& beta = 1, const Scalar& alpha = 1) const;
+  // In-place version of `addmv`.
+  const Tensor& addmv_(
+    const Tensor& mat, const Tensor& vec, const Scalar& beta = 1, const Scalar& alpha = 1) const;
+  // Inner product of two vectors, 0-d; of complex numbers it would conjugate the first.
+  Tensor vdot(const Tensor& other) const;
   // Inner product of two vectors, 0-d.
   Tensor dot(const Tensor& tensor) const;
   // beta * input + alpha * (mat1 @ mat2).
@@ -309,6 +336,30 @@ class Tensor {
   // In-place version of `addmm`.
   const Tensor& addmm_(
     const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1, const Scalar& alpha = 1) const;
+  // All products of an element of the one and one of the other: [n, m].
+  Tensor outer(const Tensor& vec2) const;
+  // beta * input + alpha * outer(vec1, vec2).
+  Tensor addr(
+    const Tensor& vec1, const Tensor& vec2, const Scalar& beta = 1, const Scalar& alpha = 1) const;
+  // In-place version of `addr`.
+  const Tensor& addr_(
+    const Tensor& vec1, const Tensor& vec2, const Scalar& beta = 1, const Scalar& alpha = 1) const;
+  // Sums of products over the last dimension of both; with a number, its product with each element.
+  Tensor inner(const Tensor& other) const;
+  // Cross product of vectors of three elements.
+  Tensor cross(const Tensor& other, std::optional<int64_t> dim = std::nullopt) const;
+  // Kronecker product: each element of input times the whole of other.
+  Tensor kron(const Tensor& other) const;
+  // Products of n equal matrices; the identity for n = 0.
+  Tensor matrix_power(int64_t n) const;
+  // Sum of the elements on the diagonal.
+  Tensor trace() const;
+  // norm(input - other) of all elements.
+  Tensor dist(const Tensor& other, const Scalar& p = 2) const;
+  // The input with those slices along a dimension scaled down whose norm is larger.
+  Tensor renorm(const Scalar& p, int64_t dim, const Scalar& maxnorm) const;
+  // In-place version of `renorm`.
+  const Tensor& renorm_(const Scalar& p, int64_t dim, const Scalar& maxnorm) const;
   // exp(input) / sum(exp(input)) along a dimension, without overflow.
   Tensor softmax(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
   // log(softmax(input)), without overflow.
@@ -702,6 +753,16 @@ class Tensor {
   Tensor mean(
     const Ints& dim = std::nullopt, bool keepdim = false,
     std::optional<DType> dtype = std::nullopt) const;
+  // Sum of the elements that are not NaN.
+  Tensor nansum(
+    const Ints& dim = std::nullopt, bool keepdim = false,
+    std::optional<DType> dtype = std::nullopt) const;
+  // Mean of the elements that are not NaN.
+  Tensor nanmean(
+    const Ints& dim = std::nullopt, bool keepdim = false,
+    std::optional<DType> dtype = std::nullopt) const;
+  // How many elements are not zero (int64).
+  Tensor count_nonzero(const Ints& dim = std::nullopt) const;
   // Product of elements.
   Tensor prod(
     std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
@@ -720,6 +781,9 @@ class Tensor {
   Tensor amax(const Ints& dim = std::nullopt, bool keepdim = false) const;
   // Smallest element over dimensions. Equal elements share the gradient.
   Tensor amin(const Ints& dim = std::nullopt, bool keepdim = false) const;
+  // Smallest and largest element. Equal elements share the gradient. The smallest and the largest
+  // elements.
+  AminmaxResult aminmax(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
   // Position of the first largest element (int64).
   Tensor argmax(std::optional<int64_t> dim = std::nullopt, bool keepdim = false) const;
   // Position of the first smallest element (int64).
@@ -732,6 +796,12 @@ class Tensor {
   Tensor std(
     const Ints& dim = std::nullopt, const Scalar& correction = std::nullopt,
     bool keepdim = false) const;
+  // Covariance of each variable with each other.
+  Tensor cov(
+    int64_t correction = 1, const Tensor& fweights = detail::none<Tensor>(),
+    const Tensor& aweights = detail::none<Tensor>()) const;
+  // Pearson's correlation of each variable with each other.
+  Tensor corrcoef() const;
   // Vector norm: (sum |x|^p)^(1/p); for p = inf and -inf the largest and the smallest |x|, for p =
   // 0 the number of nonzero elements.
   Tensor norm(
@@ -747,6 +817,11 @@ class Tensor {
   Tensor cumsum(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
   // In-place version of `cumsum`.
   const Tensor& cumsum_(int64_t dim, std::optional<DType> dtype = std::nullopt) const;
+  // Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether they
+  // differ.
+  Tensor diff(
+    int64_t n = 1, int64_t dim = -1, const Tensor& prepend = detail::none<Tensor>(),
+    const Tensor& append = detail::none<Tensor>()) const;
   // Whether both have the same shape and elements.
   bool equal(const Tensor& other) const;
   // Where |input - other| <= atol + rtol * |other|.
@@ -943,6 +1018,8 @@ class Tensor {
   Tensor repeat(const Ints& repeats) const;
   // Reverses the order of elements along dimensions.
   Tensor flip(const Ints& dims) const;
+  // Another name of `outer`.
+  Tensor ger(const Tensor& vec2) const;
   // Another name of `abs`.
   Tensor absolute() const;
   // Another name of `abs_`.
@@ -1960,6 +2037,21 @@ struct MinDimResult {
   Tensor indices;
 };
 
+struct AminmaxResult {
+  Tensor min;
+  Tensor max;
+};
+
+struct VarMeanResult {
+  Tensor var;
+  Tensor mean;
+};
+
+struct StdMeanResult {
+  Tensor std;
+  Tensor mean;
+};
+
 struct SortResult {
   Tensor values;
   Tensor indices;
@@ -2459,9 +2551,66 @@ inline Tensor Tensor::bmm(const Tensor& mat2) const {
   return Tensor(out);
 }
 
+inline Tensor Tensor::baddbmm(
+    const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_baddbmm(
+    handle(), batch1.handle(), batch2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
+    alpha.i(), alpha.f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::baddbmm_(
+    const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) const {
+  detail::check(dt_baddbmm_(
+    handle(), batch1.handle(), batch2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
+    alpha.i(), alpha.f()));
+  return *this;
+}
+
+inline Tensor Tensor::addbmm(
+    const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_addbmm(
+    handle(), batch1.handle(), batch2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
+    alpha.i(), alpha.f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::addbmm_(
+    const Tensor& batch1, const Tensor& batch2, const Scalar& beta, const Scalar& alpha) const {
+  detail::check(dt_addbmm_(
+    handle(), batch1.handle(), batch2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
+    alpha.i(), alpha.f()));
+  return *this;
+}
+
 inline Tensor Tensor::mv(const Tensor& vec) const {
   dt_tensor* out = nullptr;
   detail::check(dt_mv(handle(), vec.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::addmv(
+    const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_addmv(
+    handle(), mat.handle(), vec.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(), alpha.i(),
+    alpha.f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::addmv_(
+    const Tensor& mat, const Tensor& vec, const Scalar& beta, const Scalar& alpha) const {
+  detail::check(dt_addmv_(
+    handle(), mat.handle(), vec.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(), alpha.i(),
+    alpha.f()));
+  return *this;
+}
+
+inline Tensor Tensor::vdot(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_vdot(handle(), other.handle(), &out));
   return Tensor(out);
 }
 
@@ -2485,6 +2634,78 @@ inline const Tensor& Tensor::addmm_(
   detail::check(dt_addmm_(
     handle(), mat1.handle(), mat2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
     alpha.i(), alpha.f()));
+  return *this;
+}
+
+inline Tensor Tensor::outer(const Tensor& vec2) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_outer(handle(), vec2.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::addr(
+    const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_addr(
+    handle(), vec1.handle(), vec2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
+    alpha.i(), alpha.f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::addr_(
+    const Tensor& vec1, const Tensor& vec2, const Scalar& beta, const Scalar& alpha) const {
+  detail::check(dt_addr_(
+    handle(), vec1.handle(), vec2.handle(), beta.kind(), beta.i(), beta.f(), alpha.kind(),
+    alpha.i(), alpha.f()));
+  return *this;
+}
+
+inline Tensor Tensor::inner(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_inner(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::cross(const Tensor& other, std::optional<int64_t> dim) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cross(handle(), other.handle(), detail::pointer(dim), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::kron(const Tensor& other) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_kron(handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::matrix_power(int64_t n) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_matrix_power(handle(), n, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::trace() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_trace(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::dist(const Tensor& other, const Scalar& p) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dist(handle(), other.handle(), p.kind(), p.i(), p.f(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::renorm(const Scalar& p, int64_t dim, const Scalar& maxnorm) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_renorm(
+    handle(), p.kind(), p.i(), p.f(), dim, maxnorm.kind(), maxnorm.i(), maxnorm.f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::renorm_(const Scalar& p, int64_t dim, const Scalar& maxnorm) const {
+  detail::check(dt_renorm_(
+    handle(), p.kind(), p.i(), p.f(), dim, maxnorm.kind(), maxnorm.i(), maxnorm.f()));
   return *this;
 }
 
@@ -3811,6 +4032,24 @@ inline Tensor Tensor::mean(const Ints& dim, bool keepdim, std::optional<DType> d
   return Tensor(out);
 }
 
+inline Tensor Tensor::nansum(const Ints& dim, bool keepdim, std::optional<DType> dtype) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nansum(handle(), dim.data(), dim.size(), keepdim, detail::number(dtype), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::nanmean(const Ints& dim, bool keepdim, std::optional<DType> dtype) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nanmean(handle(), dim.data(), dim.size(), keepdim, detail::number(dtype), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::count_nonzero(const Ints& dim) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_count_nonzero(handle(), dim.data(), dim.size(), &out));
+  return Tensor(out);
+}
+
 inline Tensor Tensor::prod(
     std::optional<int64_t> dim, bool keepdim, std::optional<DType> dtype) const {
   dt_tensor* out = nullptr;
@@ -3856,6 +4095,13 @@ inline Tensor Tensor::amin(const Ints& dim, bool keepdim) const {
   return Tensor(out);
 }
 
+inline AminmaxResult Tensor::aminmax(std::optional<int64_t> dim, bool keepdim) const {
+  dt_tensor* min = nullptr;
+  dt_tensor* max = nullptr;
+  detail::check(dt_aminmax(handle(), detail::pointer(dim), keepdim, &min, &max));
+  return {Tensor(min), Tensor(max)};
+}
+
 inline Tensor Tensor::argmax(std::optional<int64_t> dim, bool keepdim) const {
   dt_tensor* out = nullptr;
   detail::check(dt_argmax(handle(), detail::pointer(dim), keepdim, &out));
@@ -3881,6 +4127,19 @@ inline Tensor Tensor::std(const Ints& dim, const Scalar& correction, bool keepdi
   detail::check(dt_std(
     handle(), dim.data(), dim.size(), correction.kind(), correction.i(), correction.f(), keepdim,
     &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::cov(
+    int64_t correction, const Tensor& fweights, const Tensor& aweights) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cov(handle(), correction, fweights.handle(), aweights.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::corrcoef() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_corrcoef(handle(), &out));
   return Tensor(out);
 }
 
@@ -3920,6 +4179,13 @@ inline Tensor Tensor::cumsum(int64_t dim, std::optional<DType> dtype) const {
 inline const Tensor& Tensor::cumsum_(int64_t dim, std::optional<DType> dtype) const {
   detail::check(dt_cumsum_(handle(), dim, detail::number(dtype)));
   return *this;
+}
+
+inline Tensor Tensor::diff(
+    int64_t n, int64_t dim, const Tensor& prepend, const Tensor& append) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_diff(handle(), n, dim, prepend.handle(), append.handle(), &out));
+  return Tensor(out);
 }
 
 inline bool Tensor::equal(const Tensor& other) const {
@@ -4479,6 +4745,12 @@ inline Tensor Tensor::repeat(const Ints& repeats) const {
 inline Tensor Tensor::flip(const Ints& dims) const {
   dt_tensor* out = nullptr;
   detail::check(dt_flip(handle(), dims.data(), dims.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::ger(const Tensor& vec2) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_ger(handle(), vec2.handle(), &out));
   return Tensor(out);
 }
 
@@ -5751,6 +6023,37 @@ inline Tensor one_hot(const Tensor& input, int64_t num_classes = -1) {
   return Tensor(out);
 }
 
+// input1 @ weight[k] @ input2 + bias, for each row and each k.
+inline Tensor bilinear(
+    const Tensor& input1, const Tensor& input2, const Tensor& weight, const Tensor& bias = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_bilinear(input1.handle(), input2.handle(), weight.handle(), bias.handle(), &out));
+  return Tensor(out);
+}
+
+// Cosine of the angle between vectors along a dimension.
+inline Tensor cosine_similarity(
+    const Tensor& x1, const Tensor& x2, int64_t dim = 1, double eps = 1e-08) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cosine_similarity(x1.handle(), x2.handle(), dim, eps, &out));
+  return Tensor(out);
+}
+
+// norm(x1 - x2 + eps) along the last dimension.
+inline Tensor pairwise_distance(
+    const Tensor& x1, const Tensor& x2, double p = 2.0, double eps = 1e-06, bool keepdim = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_pairwise_distance(x1.handle(), x2.handle(), p, eps, keepdim, &out));
+  return Tensor(out);
+}
+
+// Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2), ...
+inline Tensor pdist(const Tensor& input, double p = 2.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_pdist(input.handle(), p, &out));
+  return Tensor(out);
+}
+
 // (input - target) squared.
 inline Tensor mse_loss(
     const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
@@ -6542,8 +6845,30 @@ inline Tensor bmm(const Tensor& input, const Tensor& mat2) {
   return input.bmm(mat2);
 }
 
+inline Tensor baddbmm(
+    const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+    const Scalar& alpha = 1) {
+  return input.baddbmm(batch1, batch2, beta, alpha);
+}
+
+inline Tensor addbmm(
+    const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta = 1,
+    const Scalar& alpha = 1) {
+  return input.addbmm(batch1, batch2, beta, alpha);
+}
+
 inline Tensor mv(const Tensor& input, const Tensor& vec) {
   return input.mv(vec);
+}
+
+inline Tensor addmv(
+    const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta = 1,
+    const Scalar& alpha = 1) {
+  return input.addmv(mat, vec, beta, alpha);
+}
+
+inline Tensor vdot(const Tensor& input, const Tensor& other) {
+  return input.vdot(other);
 }
 
 inline Tensor dot(const Tensor& input, const Tensor& tensor) {
@@ -6554,6 +6879,84 @@ inline Tensor addmm(
     const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta = 1,
     const Scalar& alpha = 1) {
   return input.addmm(mat1, mat2, beta, alpha);
+}
+
+inline Tensor outer(const Tensor& input, const Tensor& vec2) {
+  return input.outer(vec2);
+}
+
+inline Tensor addr(
+    const Tensor& input, const Tensor& vec1, const Tensor& vec2, const Scalar& beta = 1,
+    const Scalar& alpha = 1) {
+  return input.addr(vec1, vec2, beta, alpha);
+}
+
+inline Tensor inner(const Tensor& input, const Tensor& other) {
+  return input.inner(other);
+}
+
+inline Tensor cross(
+    const Tensor& input, const Tensor& other, std::optional<int64_t> dim = std::nullopt) {
+  return input.cross(other, dim);
+}
+
+inline Tensor kron(const Tensor& input, const Tensor& other) {
+  return input.kron(other);
+}
+
+// Sums of products over the dimensions that the equation names: those that it does not name behind
+// the arrow are summed.
+inline Tensor einsum(const std::string& equation, const TensorRefs& operands) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_einsum(detail::text(equation), operands.data(), operands.size(), &out));
+  return Tensor(out);
+}
+
+// Sums of products over several dimensions.
+inline Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims = 2) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tensordot(a.handle(), b.handle(), dims, &out));
+  return Tensor(out);
+}
+
+// tensordot over dimensions that are named.
+inline Tensor tensordot(const Tensor& a, const Tensor& b, const Ints& dims_a, const Ints& dims_b) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tensordot_dims(
+    a.handle(), b.handle(), dims_a.data(), dims_a.size(), dims_b.data(), dims_b.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor matrix_power(const Tensor& input, int64_t n) {
+  return input.matrix_power(n);
+}
+
+// Product of several matrices, in the order that takes the fewest multiplications.
+inline Tensor chain_matmul(const TensorRefs& matrices) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_chain_matmul(matrices.data(), matrices.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor trace(const Tensor& input) {
+  return input.trace();
+}
+
+inline Tensor dist(const Tensor& input, const Tensor& other, const Scalar& p = 2) {
+  return input.dist(other, p);
+}
+
+// Distances between each row of the one and each of the other: [..., n, m].
+inline Tensor cdist(
+    const Tensor& x1, const Tensor& x2, double p = 2.0,
+    std::optional<int64_t> compute_mode = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cdist(x1.handle(), x2.handle(), p, detail::pointer(compute_mode), &out));
+  return Tensor(out);
+}
+
+inline Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {
+  return input.renorm(p, dim, maxnorm);
 }
 
 // An empty container for state and children. It has no forward: the program applies the children
@@ -7240,6 +7643,22 @@ inline Tensor mean(
   return input.mean(dim, keepdim, dtype);
 }
 
+inline Tensor nansum(
+    const Tensor& input, const Ints& dim = std::nullopt, bool keepdim = false,
+    std::optional<DType> dtype = std::nullopt) {
+  return input.nansum(dim, keepdim, dtype);
+}
+
+inline Tensor nanmean(
+    const Tensor& input, const Ints& dim = std::nullopt, bool keepdim = false,
+    std::optional<DType> dtype = std::nullopt) {
+  return input.nanmean(dim, keepdim, dtype);
+}
+
+inline Tensor count_nonzero(const Tensor& input, const Ints& dim = std::nullopt) {
+  return input.count_nonzero(dim);
+}
+
 inline Tensor prod(
     const Tensor& input, std::optional<int64_t> dim = std::nullopt, bool keepdim = false,
     std::optional<DType> dtype = std::nullopt) {
@@ -7270,6 +7689,11 @@ inline Tensor amin(const Tensor& input, const Ints& dim = std::nullopt, bool kee
   return input.amin(dim, keepdim);
 }
 
+inline AminmaxResult aminmax(
+    const Tensor& input, std::optional<int64_t> dim = std::nullopt, bool keepdim = false) {
+  return input.aminmax(dim, keepdim);
+}
+
 inline Tensor argmax(
     const Tensor& input, std::optional<int64_t> dim = std::nullopt, bool keepdim = false) {
   return input.argmax(dim, keepdim);
@@ -7292,6 +7716,40 @@ inline Tensor std(
   return input.std(dim, correction, keepdim);
 }
 
+// Variance and mean. The variance and the mean.
+inline VarMeanResult var_mean(
+    const Tensor& input, const Ints& dim = std::nullopt, const Scalar& correction = std::nullopt,
+    bool keepdim = false) {
+  dt_tensor* var = nullptr;
+  dt_tensor* mean = nullptr;
+  detail::check(dt_var_mean(
+    input.handle(), dim.data(), dim.size(), correction.kind(), correction.i(), correction.f(),
+    keepdim, &var, &mean));
+  return {Tensor(var), Tensor(mean)};
+}
+
+// Standard deviation and mean. The standard deviation and the mean.
+inline StdMeanResult std_mean(
+    const Tensor& input, const Ints& dim = std::nullopt, const Scalar& correction = std::nullopt,
+    bool keepdim = false) {
+  dt_tensor* std = nullptr;
+  dt_tensor* mean = nullptr;
+  detail::check(dt_std_mean(
+    input.handle(), dim.data(), dim.size(), correction.kind(), correction.i(), correction.f(),
+    keepdim, &std, &mean));
+  return {Tensor(std), Tensor(mean)};
+}
+
+inline Tensor cov(
+    const Tensor& input, int64_t correction = 1, const Tensor& fweights = {},
+    const Tensor& aweights = {}) {
+  return input.cov(correction, fweights, aweights);
+}
+
+inline Tensor corrcoef(const Tensor& input) {
+  return input.corrcoef();
+}
+
 inline Tensor norm(
     const Tensor& input, const Scalar& p = 2, const Ints& dim = std::nullopt, bool keepdim = false,
     std::optional<DType> dtype = std::nullopt) {
@@ -7312,6 +7770,52 @@ inline Tensor logsumexp(const Tensor& input, const Ints& dim, bool keepdim = fal
 
 inline Tensor cumsum(const Tensor& input, int64_t dim, std::optional<DType> dtype = std::nullopt) {
   return input.cumsum(dim, dtype);
+}
+
+inline Tensor diff(
+    const Tensor& input, int64_t n = 1, int64_t dim = -1, const Tensor& prepend = {},
+    const Tensor& append = {}) {
+  return input.diff(n, dim, prepend, append);
+}
+
+// Estimates of the derivatives along dimensions, by differences of the neighbours on both sides. An
+// estimate for each dimension.
+inline std::vector<Tensor> gradient(
+    const Tensor& input, const Reals& spacing = std::nullopt, const Ints& dim = std::nullopt,
+    int64_t edge_order = 1) {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_gradient(
+    input.handle(), spacing.data(), spacing.size(), dim.data(), dim.size(), edge_order, &out));
+  return detail::take_tensors(out);
+}
+
+// gradient of a function that is known at places which are not equally far apart. An estimate for
+// each dimension.
+inline std::vector<Tensor> gradient(
+    const Tensor& input, const TensorRefs& coordinates, const Ints& dim = std::nullopt,
+    int64_t edge_order = 1) {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_gradient_at(
+    input.handle(), coordinates.data(), coordinates.size(), dim.data(), dim.size(), edge_order,
+    &out));
+  return detail::take_tensors(out);
+}
+
+// Integral along a dimension by the trapezoidal rule.
+inline Tensor trapezoid(
+    const Tensor& y, const Tensor& x = {}, const Scalar& dx = std::nullopt, int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_trapezoid(y.handle(), x.handle(), dx.kind(), dx.i(), dx.f(), dim, &out));
+  return Tensor(out);
+}
+
+// Running integral along a dimension by the trapezoidal rule.
+inline Tensor cumulative_trapezoid(
+    const Tensor& y, const Tensor& x = {}, const Scalar& dx = std::nullopt, int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cumulative_trapezoid(
+    y.handle(), x.handle(), dx.kind(), dx.i(), dx.f(), dim, &out));
+  return Tensor(out);
 }
 
 inline bool equal(const Tensor& input, const Tensor& other) {
@@ -7696,6 +8200,10 @@ inline Tensor flip(const Tensor& input, const Ints& dims) {
   return input.flip(dims);
 }
 
+inline Tensor ger(const Tensor& input, const Tensor& vec2) {
+  return input.ger(vec2);
+}
+
 inline Tensor absolute(const Tensor& input) {
   return input.absolute();
 }
@@ -7779,6 +8287,14 @@ inline Tensor not_equal(const Tensor& input, const Operand& other) {
   return input.not_equal(other);
 }
 
+// Another name of `trapezoid`.
+inline Tensor trapz(
+    const Tensor& y, const Tensor& x = {}, const Scalar& dx = std::nullopt, int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_trapz(y.handle(), x.handle(), dx.kind(), dx.i(), dx.f(), dim, &out));
+  return Tensor(out);
+}
+
 namespace utils::data {
 
 // A dataset whose item i is row i of each tensor.
@@ -7812,6 +8328,79 @@ inline Tensor read_idx(const std::string& path) {
 
 }  // namespace utils::data
 
+namespace linalg {
+
+// Another name of `matmul`.
+inline Tensor matmul(const Tensor& input, const Tensor& other) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_matmul(input.handle(), other.handle(), &out));
+  return Tensor(out);
+}
+
+// Product of several matrices, in the order that takes the fewest multiplications.
+inline Tensor multi_dot(const TensorRefs& tensors) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_multi_dot(tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+// The diagonals of matrices, as a view.
+inline Tensor diagonal(
+    const Tensor& input, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_diagonal(input.handle(), offset, dim1, dim2, &out));
+  return Tensor(out);
+}
+
+// Cross product of vectors of three elements.
+inline Tensor cross(const Tensor& input, const Tensor& other, int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_cross(input.handle(), other.handle(), dim, &out));
+  return Tensor(out);
+}
+
+// Inner products of vectors along a dimension.
+inline Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_vecdot(x.handle(), y.handle(), dim, &out));
+  return Tensor(out);
+}
+
+// Vector norm: (sum |x|^ord)^(1/ord).
+inline Tensor vector_norm(
+    const Tensor& input, const Scalar& ord = 2, const Ints& dim = std::nullopt,
+    bool keepdim = false, std::optional<DType> dtype = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_vector_norm(
+    input.handle(), ord.kind(), ord.i(), ord.f(), dim.data(), dim.size(), keepdim,
+    detail::number(dtype), &out));
+  return Tensor(out);
+}
+
+// Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+inline Tensor matrix_norm(
+    const Tensor& input, const Scalar& ord = std::nullopt, const Ints& dim = {-2, -1},
+    bool keepdim = false, std::optional<DType> dtype = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_matrix_norm(
+    input.handle(), ord.kind(), ord.i(), ord.f(), dim.data(), dim.size(), keepdim,
+    detail::number(dtype), &out));
+  return Tensor(out);
+}
+
+// vector_norm of vectors, matrix_norm of matrices.
+inline Tensor norm(
+    const Tensor& input, const Scalar& ord = std::nullopt, const Ints& dim = std::nullopt,
+    bool keepdim = false, std::optional<DType> dtype = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_linalg_norm(
+    input.handle(), ord.kind(), ord.i(), ord.f(), dim.data(), dim.size(), keepdim,
+    detail::number(dtype), &out));
+  return Tensor(out);
+}
+
+}  // namespace linalg
+
 namespace nn::utils {
 
 // Scales gradients so that their norm, taken over all of them, is at most max_norm. The norm before
@@ -7833,10 +8422,18 @@ using functional::conv2d;
 using functional::conv_transpose2d;
 using functional::conv3d;
 using functional::conv_transpose3d;
+using functional::bilinear;
+using functional::cosine_similarity;
+using functional::pairwise_distance;
+using functional::pdist;
 using functional::layer_norm;
 using functional::max_pool2d;
 using functional::max_pool2d_with_indices;
 using functional::avg_pool2d;
+
+namespace linalg {
+using dumbtorch::matrix_power;
+}
 
 namespace functional {
 using dumbtorch::softmax;

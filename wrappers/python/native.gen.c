@@ -1454,9 +1454,45 @@ static int64_t py_bmm(int64_t input, int64_t mat2) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_baddbmm(int64_t input, int64_t batch1, int64_t batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_baddbmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_baddbmm_(int64_t input, int64_t batch1, int64_t batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  return dt_baddbmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
+}
+
+static int64_t py_addbmm(int64_t input, int64_t batch1, int64_t batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_addbmm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_addbmm_(int64_t input, int64_t batch1, int64_t batch2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  return dt_addbmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)batch1, (dt_tensor *)(intptr_t)batch2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
+}
+
 static int64_t py_mv(int64_t input, int64_t vec) {
   dt_tensor *out = NULL;
   (void)!dt_mv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_addmv(int64_t input, int64_t mat, int64_t vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_addmv((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat, (dt_tensor *)(intptr_t)vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_addmv_(int64_t input, int64_t mat, int64_t vec, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  return dt_addmv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat, (dt_tensor *)(intptr_t)vec, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
+}
+
+static int64_t py_vdot(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_vdot((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1474,6 +1510,170 @@ static int64_t py_addmm(int64_t input, int64_t mat1, int64_t mat2, int32_t beta_
 
 static int32_t py_addmm_(int64_t input, int64_t mat1, int64_t mat2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
   return dt_addmm_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mat1, (dt_tensor *)(intptr_t)mat2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
+}
+
+static int64_t py_outer(int64_t input, int64_t vec2) {
+  dt_tensor *out = NULL;
+  (void)!dt_outer((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec2, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_addr(int64_t input, int64_t vec1, int64_t vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_addr((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec1, (dt_tensor *)(intptr_t)vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_addr_(int64_t input, int64_t vec1, int64_t vec2, int32_t beta_kind, int64_t beta_i, double beta_f, int32_t alpha_kind, int64_t alpha_i, double alpha_f) {
+  return dt_addr_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec1, (dt_tensor *)(intptr_t)vec2, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f);
+}
+
+static int64_t py_inner(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_inner((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cross(int64_t input, int64_t other, int32_t dim_given, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_cross((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, dim_given ? &dim : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_kron(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_kron((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_einsum(const char *equation, const int64_t *operands, int64_t operands_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_einsum(equation, (dt_tensor *const *)operands, operands_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_tensordot(int64_t a, int64_t b, int64_t dims) {
+  dt_tensor *out = NULL;
+  (void)!dt_tensordot((dt_tensor *)(intptr_t)a, (dt_tensor *)(intptr_t)b, dims, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_tensordot_dims(int64_t a, int64_t b, const int64_t *dims_a, int64_t dims_a_n, const int64_t *dims_b, int64_t dims_b_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_tensordot_dims((dt_tensor *)(intptr_t)a, (dt_tensor *)(intptr_t)b, dims_a, dims_a_n, dims_b, dims_b_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_bilinear(int64_t input1, int64_t input2, int64_t weight, int64_t bias) {
+  dt_tensor *out = NULL;
+  (void)!dt_bilinear((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_matmul(int64_t input, int64_t other) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_matmul((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_matrix_power(int64_t input, int64_t n) {
+  dt_tensor *out = NULL;
+  (void)!dt_matrix_power((dt_tensor *)(intptr_t)input, n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_multi_dot(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_multi_dot((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_chain_matmul(const int64_t *matrices, int64_t matrices_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_chain_matmul((dt_tensor *const *)matrices, matrices_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_trace(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_trace((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_diagonal(int64_t input, int64_t offset, int64_t dim1, int64_t dim2) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_diagonal((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_cross(int64_t input, int64_t other, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_cross((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_vecdot(int64_t x, int64_t y, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_vecdot((dt_tensor *)(intptr_t)x, (dt_tensor *)(intptr_t)y, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_vector_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_vector_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_matrix_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_matrix_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, dim, dim_n, keepdim, dtype, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_linalg_norm(int64_t input, int32_t ord_kind, int64_t ord_i, double ord_f, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+  dt_tensor *out = NULL;
+  (void)!dt_linalg_norm((dt_tensor *)(intptr_t)input, ord_kind, ord_i, ord_f, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cosine_similarity(int64_t x1, int64_t x2, int64_t dim, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_cosine_similarity((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, dim, eps, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_pairwise_distance(int64_t x1, int64_t x2, double p, double eps, int32_t keepdim) {
+  dt_tensor *out = NULL;
+  (void)!dt_pairwise_distance((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, p, eps, keepdim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_dist(int64_t input, int64_t other, int32_t p_kind, int64_t p_i, double p_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_dist((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, p_kind, p_i, p_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cdist(int64_t x1, int64_t x2, double p, int32_t compute_mode_given, int64_t compute_mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_cdist((dt_tensor *)(intptr_t)x1, (dt_tensor *)(intptr_t)x2, p, compute_mode_given ? &compute_mode : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_pdist(int64_t input, double p) {
+  dt_tensor *out = NULL;
+  (void)!dt_pdist((dt_tensor *)(intptr_t)input, p, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_renorm(int64_t input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_renorm((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_renorm_(int64_t input, int32_t p_kind, int64_t p_i, double p_f, int64_t dim, int32_t maxnorm_kind, int64_t maxnorm_i, double maxnorm_f) {
+  return dt_renorm_((dt_tensor *)(intptr_t)input, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f);
 }
 
 static int64_t py_mse_loss(int64_t input, int64_t target, int32_t reduction, int64_t weight) {
@@ -2981,6 +3181,24 @@ static int64_t py_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nansum(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+  dt_tensor *out = NULL;
+  (void)!dt_nansum((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nanmean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {
+  dt_tensor *out = NULL;
+  (void)!dt_nanmean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), keepdim, dtype, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_count_nonzero(int64_t input, const int64_t *dim, int64_t dim_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_count_nonzero((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_prod(int64_t input, int32_t dim_given, int64_t dim, int32_t keepdim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_prod((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, dtype, &out);
@@ -3029,6 +3247,15 @@ static int64_t py_amin(int64_t input, const int64_t *dim, int64_t dim_n, int32_t
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_aminmax(int64_t input, int32_t dim_given, int64_t dim, int32_t keepdim, int64_t *out) {
+  dt_tensor *min = 0;
+  dt_tensor *max = 0;
+  const int32_t status = dt_aminmax((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &min, &max);
+  out[0] = (int64_t)(intptr_t)min;
+  out[1] = (int64_t)(intptr_t)max;
+  return status;
+}
+
 static int64_t py_argmax(int64_t input, int32_t dim_given, int64_t dim, int32_t keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_argmax((dt_tensor *)(intptr_t)input, dim_given ? &dim : NULL, keepdim, &out);
@@ -3050,6 +3277,36 @@ static int64_t py_var(int64_t input, const int64_t *dim, int64_t dim_n, int32_t 
 static int64_t py_std(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim) {
   dt_tensor *out = NULL;
   (void)!dt_std((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_var_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim, int64_t *out) {
+  dt_tensor *var = 0;
+  dt_tensor *mean = 0;
+  const int32_t status = dt_var_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &var, &mean);
+  out[0] = (int64_t)(intptr_t)var;
+  out[1] = (int64_t)(intptr_t)mean;
+  return status;
+}
+
+static int32_t py_std_mean(int64_t input, const int64_t *dim, int64_t dim_n, int32_t correction_kind, int64_t correction_i, double correction_f, int32_t keepdim, int64_t *out) {
+  dt_tensor *std = 0;
+  dt_tensor *mean = 0;
+  const int32_t status = dt_std_mean((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), correction_kind, correction_i, correction_f, keepdim, &std, &mean);
+  out[0] = (int64_t)(intptr_t)std;
+  out[1] = (int64_t)(intptr_t)mean;
+  return status;
+}
+
+static int64_t py_cov(int64_t input, int64_t correction, int64_t fweights, int64_t aweights) {
+  dt_tensor *out = NULL;
+  (void)!dt_cov((dt_tensor *)(intptr_t)input, correction, (dt_tensor *)(intptr_t)fweights, (dt_tensor *)(intptr_t)aweights, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_corrcoef(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_corrcoef((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -3085,6 +3342,36 @@ static int64_t py_cumsum(int64_t input, int64_t dim, int32_t dtype) {
 
 static int32_t py_cumsum_(int64_t input, int64_t dim, int32_t dtype) {
   return dt_cumsum_((dt_tensor *)(intptr_t)input, dim, dtype);
+}
+
+static int64_t py_diff(int64_t input, int64_t n, int64_t dim, int64_t prepend, int64_t append) {
+  dt_tensor *out = NULL;
+  (void)!dt_diff((dt_tensor *)(intptr_t)input, n, dim, (dt_tensor *)(intptr_t)prepend, (dt_tensor *)(intptr_t)append, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_gradient(int64_t input, const double *spacing, int64_t spacing_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_gradient((dt_tensor *)(intptr_t)input, list_or_null(spacing, spacing_n), list_count(spacing_n), list_or_null(dim, dim_n), list_count(dim_n), edge_order, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_gradient_at(int64_t input, const int64_t *coordinates, int64_t coordinates_n, const int64_t *dim, int64_t dim_n, int64_t edge_order) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_gradient_at((dt_tensor *)(intptr_t)input, (dt_tensor *const *)coordinates, coordinates_n, list_or_null(dim, dim_n), list_count(dim_n), edge_order, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_trapezoid(int64_t y, int64_t x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_trapezoid((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cumulative_trapezoid(int64_t y, int64_t x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_cumulative_trapezoid((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int32_t py_equal(int64_t input, int64_t other) {
@@ -3783,6 +4070,12 @@ static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_ger(int64_t input, int64_t vec2) {
+  dt_tensor *out = NULL;
+  (void)!dt_ger((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)vec2, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_absolute(int64_t input) {
   dt_tensor *out = NULL;
   (void)!dt_absolute((dt_tensor *)(intptr_t)input, &out);
@@ -3981,4 +4274,10 @@ static int64_t py_not_equal(int64_t input, int64_t other, int32_t other_kind, in
 
 static int32_t py_not_equal_(int64_t input, int64_t other, int32_t other_kind, int64_t other_i, double other_f) {
   return dt_not_equal_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, other_kind, other_i, other_f);
+}
+
+static int64_t py_trapz(int64_t y, int64_t x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_trapz((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
+  return (int64_t)(intptr_t)out;
 }

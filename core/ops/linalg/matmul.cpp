@@ -13,11 +13,35 @@ namespace {
 // beta * addend in the product's shape. What is multiplied by 0 is not looked at: it may be NaN.
 Tensor multiply_nothing(const Tensor& a, const Tensor& b, const Addend& addend) {
   const GradMode no_grad(false);
-  return multiply({narrow(a, 1, 0, 0), false}, {narrow(b, 0, 0, 0), false}, &addend);
+  return multiply({narrow(a, -1, 0, 0), false}, {narrow(b, -2, 0, 0), false}, &addend);
 }
 
 Tensor scaled(const Tensor& x, double factor) {
   return factor == 1 ? x : mul(x, factor);
+}
+
+// alpha * a @ b + beta * what is added, of matrices or batches.
+Tensor add_product(const char* node_name, const Addend& addend, const Tensor& a, const Tensor& b) {
+  const Tensor y = addend.alpha == 0 ? multiply_nothing(a, b, addend)
+                                     : multiply({a, false}, {b, false}, &addend);
+  const Tensor& input = addend.tensor;
+  const bool wants_a = needs_graph(a), wants_b = needs_graph(b);
+  if (!wants_a && !wants_b) return needs_graph(input) ? record_addend(y, input, addend.beta) : y;
+  return record(node_name, y, {input, a, b},
+                [left = save_if(wants_b, a), right = save_if(wants_a, b), order_a = order_of(a),
+                 order_b = order_of(b), alpha = addend.alpha, beta = addend.beta,
+                 name = a.ndim() == 2 ? "MmBackward0" : "BmmBackward0"](BackwardCall& call) {
+                  const Tensor& g = call.grad();
+                  if (call.wants(0)) call.results[0] = scaled(g, beta);
+                  if (call.wants(1)) {
+                    const Tensor b = right.get(call.node);
+                    call.results[1] = scaled(product(name, {g, false}, {b, true}, order_a), alpha);
+                  }
+                  if (call.wants(2)) {
+                    const Tensor a = left.get(call.node);
+                    call.results[2] = scaled(product(name, {a, true}, {g, false}, order_b), alpha);
+                  }
+                });
 }
 
 // x with its leading dimensions broadcast to `batch` and joined into one.
@@ -76,24 +100,31 @@ Tensor dot(const Tensor& input, const Tensor& tensor) {
 Tensor addmm(const Tensor& input, const Tensor& mat1, const Tensor& mat2, const Scalar& beta,
              const Scalar& alpha) {
   check_addmm(input, mat1, mat2);
-  const Addend addend{input, alpha.to_double(), beta.to_double()};
-  const Tensor y = addend.alpha == 0 ? multiply_nothing(mat1, mat2, addend)
-                                     : multiply({mat1, false}, {mat2, false}, &addend);
-  const bool wants_1 = needs_graph(mat1), wants_2 = needs_graph(mat2);
-  if (!wants_1 && !wants_2) return needs_graph(input) ? record_addend(y, input, addend.beta) : y;
-  return record(
-      "AddmmBackward0", y, {input, mat1, mat2},
-      [left = save_if(wants_2, mat1), right = save_if(wants_1, mat2), order_1 = order_of(mat1),
-       order_2 = order_of(mat2), alpha = addend.alpha, beta = addend.beta](BackwardCall& call) {
-        const Tensor& g = call.grad();
-        if (call.wants(0)) call.results[0] = scaled(g, beta);
-        if (call.wants(1))
-          call.results[1] =
-              scaled(mm_product({g, false}, {right.get(call.node), true}, order_1), alpha);
-        if (call.wants(2))
-          call.results[2] =
-              scaled(mm_product({left.get(call.node), true}, {g, false}, order_2), alpha);
-      });
+  return add_product("AddmmBackward0", {input, alpha.to_double(), beta.to_double()}, mat1, mat2);
+}
+
+Tensor baddbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+               const Scalar& alpha) {
+  check_baddbmm(input, batch1, batch2);
+  return add_product("BaddbmmBackward0", {input, alpha.to_double(), beta.to_double()}, batch1,
+                     batch2);
+}
+
+// The batch is one more dimension to sum over.
+Tensor addbmm(const Tensor& input, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
+              const Scalar& alpha) {
+  check_addbmm(input, batch1, batch2);
+  const int64_t terms = batch1.size(0) * batch1.size(2);
+  const Tensor wide = reshape(permute(batch1, {1, 0, 2}), {batch1.size(1), terms});
+  return addmm(input, wide, reshape(batch2, {terms, batch2.size(2)}), beta, alpha);
+}
+
+Tensor addmv(const Tensor& input, const Tensor& mat, const Tensor& vec, const Scalar& beta,
+             const Scalar& alpha) {
+  check_addmv(input, mat, vec);
+  const Tensor column = reshape(vec, {vec.numel(), 1});
+  const Tensor addend = input.ndim() == 0 ? input : unsqueeze(input, 1);
+  return unsafe_view(addmm(addend, mat, column, beta, alpha), {mat.sizes()[0]});
 }
 
 Tensor matmul(const Tensor& input, const Tensor& other) {

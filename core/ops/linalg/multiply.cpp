@@ -24,15 +24,15 @@ View Factor::view() const {
 
 namespace {
 
-// c broadcast to a matrix.
-View addend_view(const Tensor& c, int64_t rows, int64_t columns) {
-  check_addend_shape(c, rows, columns);
-  const int64_t sizes[] = {1, rows, columns};
-  int64_t strides[] = {0, 0, 0};
-  for (int d = 2, k = c.ndim() - 1; k >= 0; --d, --k) {
-    if (c.sizes()[k] != 1) strides[d] = c.strides()[k];
-  }
-  return View(c, {sizes, 3}, {strides, 3}, c.offset());
+// c broadcast to the product, as the kernel sees it.
+View addend_view(const Tensor& c, const Dims& product) {
+  check_addend_shape(c, product);
+  const Dims strides = broadcast_strides(c.sizes(), c.strides(), product);
+  const bool batched = product.size() == 3;
+  const int64_t sizes_3[] = {batched ? product[0] : 1, product[product.size() - 2], product.back()};
+  const int64_t strides_3[] = {batched ? strides[0] : 0, strides[product.size() - 2],
+                               strides.back()};
+  return View(c, {sizes_3, 3}, {strides_3, 3}, c.offset());
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Tensor multiply(Factor a, Factor b, const Addend* addend, Activation activation)
   call.activation = activation;
   call.alpha = addend ? addend->alpha : 1;
   if (addend) {
-    call.c = addend_view(addend->tensor, a.rows(), b.columns());
+    call.c = addend_view(addend->tensor, sizes);
     call.beta = addend->beta;
   }
   run(op::matmul, call);

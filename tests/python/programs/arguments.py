@@ -31,6 +31,12 @@ CHOICES = {
         "0.1",
     ),
     "norm.p": ("2", "1", "0", "t.inf", "-t.inf", "3", "0.5", "'fro'", "2.0", "-1"),
+    "equation": ("'...,...'", "'...i,...i->...'", "'i...,j...->ij'", "'...->...'", "'...i->...'"),
+    "compute_mode": (
+        "'use_mm_for_euclid_dist_if_necessary'",
+        "'use_mm_for_euclid_dist'",
+        "'donot_use_mm_for_euclid_dist'",
+    ),
     "correction": ("0", "1", "1", "2"),
     "diagonal offset": ("0", "0", "1", "-1", "2", "-2"),
     "chunks split_size": ("1", "2", "2", "3", "5"),

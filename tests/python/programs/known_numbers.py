@@ -467,9 +467,19 @@ def has_expanded_index(c: Case) -> bool:
     return any(x.dtype is torch.int64 and x.dim() > 1 and 0 in x.stride() for x in c.used)
 
 
+@documented("**`var_mean` and `std_mean`**")
+def _(c: Case) -> bool:
+    return (
+        "_mean(" in c.statement
+        and c.aspect == "values"
+        and isinstance(c.theirs, torch.Tensor)
+        and bool(c.theirs.isnan().any())
+    )
+
+
 @documented("**`x.addmm_(x, x)`**")
 def _(c: Case) -> bool:
-    if c.aspect != "values" or ".addmm_(" not in c.statement:
+    if c.aspect != "values" or not re.search(r"\.(addmm|baddbmm|addbmm|addmv)_\(", c.statement):
         return False
     target, *factors = (c.tensors[n] for n in re.findall(r"\bx\d+", c.statement))
     return any(share_memory(target, x) for x in factors)

@@ -216,7 +216,16 @@ def _(c: Case) -> bool:
 @documented(KEEPS)
 def _(c: Case) -> bool:
     # DivBackward1 is a division by a number of PyTorch's own, such as mean's derivative makes.
-    steps = ("Upsample", "Lerp", "Pow", "DivBackward1", "RoundBackward1", "Deg2Rad", "Rad2Deg")
+    steps = (
+        "Upsample",
+        "Lerp",
+        "Pow",
+        "DivBackward1",
+        "MulBackward1",
+        "RoundBackward1",
+        "Deg2Rad",
+        "Rad2Deg",
+    )
     return c.derives(*steps) and c.only_ours_raises(SECOND_TIME)
 
 

@@ -59,6 +59,7 @@ from . import (  # noqa: E402
     backends,
     compiler,
     cuda,
+    linalg,
     nn,
     optim,
     random,

@@ -3018,6 +3018,86 @@ def bmm(input, mat2, *, out=None):
     return wrap(out)
 
 
+def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """beta * input + alpha * (batch1 @ batch2), matrix by matrix.
+
+    Args:
+        batch1: The first factors [b, n, k].
+        batch2: The second factors [b, k, m].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    if out is not None:
+        return into(out, baddbmm, input, batch1, batch2, beta=beta, alpha=alpha)
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        out = lib.py_baddbmm(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "baddbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha) from None
+    return wrap(out)
+
+
+def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1):
+    """In-place version of `baddbmm`.
+
+    Args:
+        batch1: The first factors [b, n, k].
+        batch2: The second factors [b, k, m].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        status = lib.py_baddbmm_(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "baddbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha) from None
+    if status:
+        raise fail()
+    return input
+
+
+def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+    """beta * input + alpha * the sum of batch1 @ batch2 over the batch.
+
+    Args:
+        batch1: The first factors [b, n, k].
+        batch2: The second factors [b, k, m].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    if out is not None:
+        return into(out, addbmm, input, batch1, batch2, beta=beta, alpha=alpha)
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        out = lib.py_addbmm(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addbmm", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha) from None
+    return wrap(out)
+
+
+def addbmm_(input, batch1, batch2, *, beta=1, alpha=1):
+    """In-place version of `addbmm`.
+
+    Args:
+        batch1: The first factors [b, n, k].
+        batch2: The second factors [b, k, m].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        status = lib.py_addbmm_(input._h, batch1._h, batch2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addbmm_", "input:tensor batch1:tensor batch2:tensor beta:scalar alpha:scalar", input, batch1, batch2, beta, alpha) from None
+    if status:
+        raise fail()
+    return input
+
+
 def mv(input, vec, *, out=None):
     """Product of a matrix [n, k] and a vector [k]: [n].
 
@@ -3030,6 +3110,61 @@ def mv(input, vec, *, out=None):
         out = lib.py_mv(input._h, vec._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "mv", "input:tensor vec:tensor", input, vec) from None
+    return wrap(out)
+
+
+def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+    """beta * input + alpha * (mat @ vec).
+
+    Args:
+        mat: A matrix [n, k].
+        vec: A vector [k].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    if out is not None:
+        return into(out, addmv, input, mat, vec, beta=beta, alpha=alpha)
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        out = lib.py_addmv(input._h, mat._h, vec._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addmv", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha) from None
+    return wrap(out)
+
+
+def addmv_(input, mat, vec, *, beta=1, alpha=1):
+    """In-place version of `addmv`.
+
+    Args:
+        mat: A matrix [n, k].
+        vec: A vector [k].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        status = lib.py_addmv_(input._h, mat._h, vec._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addmv_", "input:tensor mat:tensor vec:tensor beta:scalar alpha:scalar", input, mat, vec, beta, alpha) from None
+    if status:
+        raise fail()
+    return input
+
+
+def vdot(input, other, *, out=None):
+    """Inner product of two vectors, 0-d; of complex numbers it would conjugate the first.
+
+    Args:
+        other: A vector of the same length.
+    """
+    if out is not None:
+        return into(out, vdot, input, other)
+    try:
+        out = lib.py_vdot(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vdot", "input:tensor other:tensor", input, other) from None
     return wrap(out)
 
 
@@ -3083,6 +3218,482 @@ def addmm_(input, mat1, mat2, *, beta=1, alpha=1):
         status = lib.py_addmm_(input._h, mat1._h, mat2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
         raise complain(error, "addmm_", "input:tensor mat1:tensor mat2:tensor beta:scalar alpha:scalar", input, mat1, mat2, beta, alpha) from None
+    if status:
+        raise fail()
+    return input
+
+
+def outer(input, vec2, *, out=None):
+    """All products of an element of the one and one of the other: [n, m].
+
+    Args:
+        vec2: A vector [m].
+    """
+    if out is not None:
+        return into(out, outer, input, vec2)
+    try:
+        out = lib.py_outer(input._h, vec2._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "outer", "input:tensor vec2:tensor", input, vec2) from None
+    return wrap(out)
+
+
+def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+    """beta * input + alpha * outer(vec1, vec2).
+
+    Args:
+        vec1: A vector [n].
+        vec2: A vector [m].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    if out is not None:
+        return into(out, addr, input, vec1, vec2, beta=beta, alpha=alpha)
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        out = lib.py_addr(input._h, vec1._h, vec2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addr", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha) from None
+    return wrap(out)
+
+
+def addr_(input, vec1, vec2, *, beta=1, alpha=1):
+    """In-place version of `addr`.
+
+    Args:
+        vec1: A vector [n].
+        vec2: A vector [m].
+        beta: Factor of input; 0 ignores it, NaN and all.
+        alpha: Factor of the product.
+    """
+    try:
+        beta_kind, beta_i, beta_f = read_scalar(beta)
+        alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
+        status = lib.py_addr_(input._h, vec1._h, vec2._h, beta_kind, beta_i, beta_f, alpha_kind, alpha_i, alpha_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "addr_", "input:tensor vec1:tensor vec2:tensor beta:scalar alpha:scalar", input, vec1, vec2, beta, alpha) from None
+    if status:
+        raise fail()
+    return input
+
+
+def inner(input, other, *, out=None):
+    """Sums of products over the last dimension of both; with a number, its product with each
+    element.
+
+    Args:
+        other: The second factor.
+    """
+    if out is not None:
+        return into(out, inner, input, other)
+    try:
+        out = lib.py_inner(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "inner", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def cross(input, other, dim=None, *, axis=None, out=None):
+    """Cross product of vectors of three elements.
+
+    Args:
+        other: The second factor.
+        dim: A dimension of size 3; absent: the first such.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, cross, input, other, dim)
+    try:
+        out = lib.py_cross(input._h, other._h, dim is not None, 0 if dim is None else dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cross", "input:tensor other:tensor dim:i64?", input, other, dim) from None
+    return wrap(out)
+
+
+def kron(input, other, *, out=None):
+    """Kronecker product: each element of input times the whole of other.
+
+    Args:
+        other: The second factor.
+    """
+    if out is not None:
+        return into(out, kron, input, other)
+    try:
+        out = lib.py_kron(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "kron", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def einsum(equation, operands, *, out=None):
+    """Sums of products over the dimensions that the equation names: those that it does not
+    name behind the arrow are summed.
+
+    Args:
+        equation: A letter for each dimension of each operand, '...' for those that
+            broadcast, and after '->' those of the result, as in 'bij,bjk->bik'.
+        operands: The factors.
+    """
+    if out is not None:
+        return into(out, einsum, equation, operands)
+    try:
+        operands_c = handle_list(operands)
+        out = lib.py_einsum(c_string(equation), operands_c, len(operands_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "einsum", "equation:str operands:tensor[]", equation, operands) from None
+    return wrap(out)
+
+
+def tensordot(a, b, dims=2, *, out=None):
+    """Sums of products over several dimensions.
+
+    Args:
+        a: The first factor.
+        b: The second factor.
+        dims: How many of the last dimensions of a and of the first of b.
+    """
+    if out is not None:
+        return into(out, tensordot, a, b, dims)
+    try:
+        out = lib.py_tensordot(a._h, b._h, dims)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tensordot", "a:tensor b:tensor dims:i64", a, b, dims) from None
+    return wrap(out)
+
+
+def tensordot_dims(a, b, dims_a, dims_b):
+    """tensordot over dimensions that are named.
+
+    Args:
+        a: The first factor.
+        b: The second factor.
+        dims_a: Dimensions of a.
+        dims_b: Dimensions of b that they meet, in the same order.
+    """
+    try:
+        dims_a_c = shape_list(dims_a)
+        dims_b_c = shape_list(dims_b)
+        out = lib.py_tensordot_dims(a._h, b._h, dims_a_c, len(dims_a_c), dims_b_c, len(dims_b_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tensordot", "a:tensor b:tensor dims_a:i64[] dims_b:i64[]", a, b, dims_a, dims_b) from None
+    return wrap(out)
+
+
+def bilinear(input1, input2, weight, bias=None, *, out=None):
+    """input1 @ weight[k] @ input2 + bias, for each row and each k.
+
+    Args:
+        input1: Rows [..., n].
+        input2: Rows [..., m].
+        weight: A matrix [n, m] for each element of the result: [k, n, m].
+        bias: What is added, [k].
+    """
+    if out is not None:
+        return into(out, bilinear, input1, input2, weight, bias)
+    try:
+        out = lib.py_bilinear(input1._h, input2._h, weight._h, 0 if bias is None else bias._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "bilinear", "input1:tensor input2:tensor weight:tensor bias:tensor?", input1, input2, weight, bias) from None
+    return wrap(out)
+
+
+def linalg_matmul(input, other):
+    """Another name of `matmul`.
+
+    Args:
+        other: The second factor.
+    """
+    try:
+        out = lib.py_linalg_matmul(input._h, other._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "matmul", "input:tensor other:tensor", input, other) from None
+    return wrap(out)
+
+
+def matrix_power(input, n, *, out=None):
+    """Products of n equal matrices; the identity for n = 0.
+
+    Args:
+        n: The exponent, not negative.
+    """
+    if out is not None:
+        return into(out, matrix_power, input, n)
+    try:
+        out = lib.py_matrix_power(input._h, n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "matrix_power", "input:tensor n:i64", input, n) from None
+    return wrap(out)
+
+
+def linalg_multi_dot(tensors):
+    """Product of several matrices, in the order that takes the fewest multiplications.
+
+    Args:
+        tensors: Matrices; the first and the last may be vectors.
+    """
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_linalg_multi_dot(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multi_dot", "tensors:tensor[]", tensors) from None
+    return wrap(out)
+
+
+def chain_matmul(matrices, *, out=None):
+    """Product of several matrices, in the order that takes the fewest multiplications.
+
+    Args:
+        matrices: The factors.
+    """
+    if out is not None:
+        return into(out, chain_matmul, matrices)
+    try:
+        matrices_c = handle_list(matrices)
+        out = lib.py_chain_matmul(matrices_c, len(matrices_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "chain_matmul", "matrices:tensor[]", matrices) from None
+    return wrap(out)
+
+
+def trace(input, *, out=None):
+    """Sum of the elements on the diagonal."""
+    if out is not None:
+        return into(out, trace, input)
+    try:
+        out = lib.py_trace(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "trace", "input:tensor", input) from None
+    return wrap(out)
+
+
+def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
+    """The diagonals of matrices, as a view.
+
+    Args:
+        offset: Which diagonal: 0 is the main one.
+        dim1: The first dimension of the matrices.
+        dim2: The second dimension of the matrices.
+    """
+    try:
+        out = lib.py_linalg_diagonal(input._h, offset, dim1, dim2)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "diagonal", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2) from None
+    return wrap(out)
+
+
+def linalg_cross(input, other, *, dim=-1):
+    """Cross product of vectors of three elements.
+
+    Args:
+        other: The second factor.
+        dim: A dimension of size 3.
+    """
+    try:
+        out = lib.py_linalg_cross(input._h, other._h, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cross", "input:tensor other:tensor dim:i64", input, other, dim) from None
+    return wrap(out)
+
+
+def linalg_vecdot(x, y, *, dim=-1):
+    """Inner products of vectors along a dimension.
+
+    Args:
+        x: The first vectors.
+        y: The second vectors.
+        dim: The dimension.
+    """
+    try:
+        out = lib.py_linalg_vecdot(x._h, y._h, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vecdot", "x:tensor y:tensor dim:i64", x, y, dim) from None
+    return wrap(out)
+
+
+def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """Vector norm: (sum |x|^ord)^(1/ord).
+
+    Args:
+        ord: The exponent; inf, -inf and 0 are the largest, the smallest and the count of
+            nonzero elements.
+        dim: The dimensions; absent: all.
+        keepdim: Whether reduced dimensions stay, with size 1.
+        dtype: The dtype to convert to first.
+    """
+    try:
+        ord_kind, ord_i, ord_f = read_scalar(ord)
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_linalg_vector_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vector_norm", "input:tensor ord:scalar dim:i64[]? keepdim:bool dtype:enum?", input, ord, dim, keepdim, dtype) from None
+    return wrap(out)
+
+
+def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None):
+    """Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
+
+    Args:
+        ord: Absent ('fro' in Python): the root of the sum of squares; 1 and inf: the
+            largest sum of |x| of a column, of a row; -1 and -inf: the smallest.
+        dim: The two dimensions of the matrices.
+        keepdim: Whether reduced dimensions stay, with size 1.
+        dtype: The dtype to convert to first.
+    """
+    try:
+        ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
+        dim_c = shape_list(dim)
+        out = lib.py_linalg_matrix_norm(input._h, ord_kind, ord_i, ord_f, dim_c, len(dim_c), keepdim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "matrix_norm", "input:tensor ord:scalar? dim:i64[] keepdim:bool dtype:enum?", input, ord, dim, keepdim, dtype) from None
+    return wrap(out)
+
+
+def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """vector_norm of vectors, matrix_norm of matrices.
+
+    Args:
+        ord: Which norm; absent: the root of the sum of squares.
+        dim: One dimension, of vectors, or two, of matrices; absent: all.
+        keepdim: Whether reduced dimensions stay, with size 1.
+        dtype: The dtype to convert to first.
+    """
+    try:
+        ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_linalg_norm(input._h, ord_kind, ord_i, ord_f, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "norm", "input:tensor ord:scalar? dim:i64[]? keepdim:bool dtype:enum?", input, ord, dim, keepdim, dtype) from None
+    return wrap(out)
+
+
+def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=None, out=None):
+    """Cosine of the angle between vectors along a dimension.
+
+    Args:
+        x1: The first tensor.
+        x2: The second tensor.
+        dim: The dimension.
+        eps: What lengths are at least.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, cosine_similarity, x1, x2, dim, eps)
+    try:
+        out = lib.py_cosine_similarity(x1._h, x2._h, dim, eps)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cosine_similarity", "x1:tensor x2:tensor dim:i64 eps:f64", x1, x2, dim, eps) from None
+    return wrap(out)
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-06, keepdim=False, *, keepdims=None, out=None):
+    """norm(x1 - x2 + eps) along the last dimension.
+
+    Args:
+        x1: The first tensor.
+        x2: The second tensor.
+        p: The exponent of the norm.
+        eps: What is added to each difference.
+        keepdim: Whether reduced dimensions stay, with size 1.
+    """
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, pairwise_distance, x1, x2, p, eps, keepdim)
+    try:
+        out = lib.py_pairwise_distance(x1._h, x2._h, p, eps, keepdim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "pairwise_distance", "x1:tensor x2:tensor p:f64 eps:f64 keepdim:bool", x1, x2, p, eps, keepdim) from None
+    return wrap(out)
+
+
+def dist(input, other, p=2, *, out=None):
+    """norm(input - other) of all elements.
+
+    Args:
+        other: The second factor.
+        p: The exponent of the norm.
+    """
+    if out is not None:
+        return into(out, dist, input, other, p)
+    try:
+        p_kind, p_i, p_f = read_scalar(p)
+        out = lib.py_dist(input._h, other._h, p_kind, p_i, p_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dist", "input:tensor other:tensor p:scalar", input, other, p) from None
+    return wrap(out)
+
+
+def cdist(x1, x2, p=2.0, compute_mode=None, *, out=None):
+    """Distances between each row of the one and each of the other: [..., n, m].
+
+    Args:
+        x1: Rows [..., n, k].
+        x2: Rows [..., m, k].
+        p: The exponent of the norm.
+        compute_mode: Whether the Euclidean distance comes from a product: 0, as absent, for
+            more than 25 rows; 1 always; 2 never.
+    """
+    if out is not None:
+        return into(out, cdist, x1, x2, p, compute_mode)
+    try:
+        out = lib.py_cdist(x1._h, x2._h, p, compute_mode is not None, 0 if compute_mode is None else compute_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cdist", "x1:tensor x2:tensor p:f64 compute_mode:i64?", x1, x2, p, compute_mode) from None
+    return wrap(out)
+
+
+def pdist(input, p=2.0, *, out=None):
+    """Distances between all pairs of rows, n (n - 1) / 2 of them: (0, 1), (0, 2), ..., (1, 2),
+    ...
+
+    Args:
+        p: The exponent of the norm.
+    """
+    if out is not None:
+        return into(out, pdist, input, p)
+    try:
+        out = lib.py_pdist(input._h, p)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "pdist", "input:tensor p:f64", input, p) from None
+    return wrap(out)
+
+
+def renorm(input, p, dim, maxnorm, *, out=None):
+    """The input with those slices along a dimension scaled down whose norm is larger.
+
+    Args:
+        p: The exponent of the norm.
+        dim: The dimension whose slices are scaled.
+        maxnorm: The norm that slices have at most.
+    """
+    if out is not None:
+        return into(out, renorm, input, p, dim, maxnorm)
+    try:
+        p_kind, p_i, p_f = read_scalar(p)
+        maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
+        out = lib.py_renorm(input._h, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "renorm", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm) from None
+    return wrap(out)
+
+
+def renorm_(input, p, dim, maxnorm):
+    """In-place version of `renorm`.
+
+    Args:
+        p: The exponent of the norm.
+        dim: The dimension whose slices are scaled.
+        maxnorm: The norm that slices have at most.
+    """
+    try:
+        p_kind, p_i, p_f = read_scalar(p)
+        maxnorm_kind, maxnorm_i, maxnorm_f = read_scalar(maxnorm)
+        status = lib.py_renorm_(input._h, p_kind, p_i, p_f, dim, maxnorm_kind, maxnorm_i, maxnorm_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "renorm_", "input:tensor p:scalar dim:i64 maxnorm:scalar", input, p, dim, maxnorm) from None
     if status:
         raise fail()
     return input
@@ -6686,6 +7297,68 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None
     return wrap(out)
 
 
+def nansum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+    """Sum of the elements that are not NaN.
+
+    Args:
+        dim: The dimensions to reduce; absent or an empty list means all.
+        keepdim: Whether reduced dimensions stay, with size 1.
+        dtype: The dtype to convert to first; absent: integers add up in int64.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, nansum, input, dim, keepdim, dtype=dtype)
+    try:
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_nansum(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nansum", "input:tensor dim:i64[]? keepdim:bool dtype:enum?", input, dim, keepdim, dtype) from None
+    return wrap(out)
+
+
+def nanmean(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
+    """Mean of the elements that are not NaN.
+
+    Args:
+        dim: The dimensions to reduce; absent or an empty list means all.
+        keepdim: Whether reduced dimensions stay, with size 1.
+        dtype: The dtype to convert to first.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, nanmean, input, dim, keepdim, dtype=dtype)
+    try:
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_nanmean(input._h, dim_c, dim_c_n, keepdim, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nanmean", "input:tensor dim:i64[]? keepdim:bool dtype:enum?", input, dim, keepdim, dtype) from None
+    return wrap(out)
+
+
+def count_nonzero(input, dim=None, *, axis=None, out=None):
+    """How many elements are not zero (int64).
+
+    Args:
+        dim: The dimensions to reduce; absent or an empty list means all.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, count_nonzero, input, dim)
+    try:
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_count_nonzero(input._h, dim_c, dim_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "count_nonzero", "input:tensor dim:i64[]?", input, dim) from None
+    return wrap(out)
+
+
 def prod(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Product of elements.
 
@@ -6819,6 +7492,32 @@ def amin(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     return wrap(out)
 
 
+def aminmax(input, *, dim=None, keepdim=False, axis=None, keepdims=None, out=None):
+    """Smallest and largest element. Equal elements share the gradient.
+
+    Args:
+        dim: The dimension to reduce; absent means all.
+        keepdim: Whether reduced dimensions stay, with size 1.
+
+    Returns:
+        The smallest and the largest elements.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, aminmax, input, dim=dim, keepdim=keepdim)
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_aminmax(input._h, dim is not None, 0 if dim is None else dim, keepdim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "aminmax", "input:tensor dim:i64? keepdim:bool", input, dim, keepdim) from None
+    if status:
+        raise fail()
+    return aminmax_result((wrap(out[0]), wrap(out[1])))
+
+
 def argmax(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """Position of the first largest element (int64).
 
@@ -6904,6 +7603,94 @@ def std(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=
         out = lib.py_std(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "std", "input:tensor dim:i64[]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+    return wrap(out)
+
+
+def var_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
+    """Variance and mean.
+
+    Args:
+        dim: The dimensions to reduce; absent or an empty list means all.
+        correction: What is subtracted from the number of elements: 0 for a population;
+            absent means 1, for a sample.
+        keepdim: Whether reduced dimensions stay, with size 1.
+
+    Returns:
+        The variance and the mean.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, var_mean, input, dim, correction=correction, keepdim=keepdim)
+    try:
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_var_mean(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "var_mean", "input:tensor dim:i64[]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+    if status:
+        raise fail()
+    return var_mean_result((wrap(out[0]), wrap(out[1])))
+
+
+def std_mean(input, dim=None, *, correction=None, keepdim=False, axis=None, keepdims=None, out=None):
+    """Standard deviation and mean.
+
+    Args:
+        dim: The dimensions to reduce; absent or an empty list means all.
+        correction: What is subtracted from the number of elements: 0 for a population;
+            absent means 1, for a sample.
+        keepdim: Whether reduced dimensions stay, with size 1.
+
+    Returns:
+        The standard deviation and the mean.
+    """
+    if axis is not None:
+        dim = axis
+    if keepdims is not None:
+        keepdim = keepdims
+    if out is not None:
+        return into(out, std_mean, input, dim, correction=correction, keepdim=keepdim)
+    try:
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        correction_kind, correction_i, correction_f = read_scalar_or_none(correction)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_std_mean(input._h, dim_c, dim_c_n, correction_kind, correction_i, correction_f, keepdim, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "std_mean", "input:tensor dim:i64[]? correction:scalar? keepdim:bool", input, dim, correction, keepdim) from None
+    if status:
+        raise fail()
+    return std_mean_result((wrap(out[0]), wrap(out[1])))
+
+
+def cov(input, *, correction=1, fweights=None, aweights=None, out=None):
+    """Covariance of each variable with each other.
+
+    Args:
+        correction: What is subtracted from the number of observations.
+        fweights: How often each observation was made (integers).
+        aweights: How much each observation counts.
+    """
+    if out is not None:
+        return into(out, cov, input, correction=correction, fweights=fweights, aweights=aweights)
+    try:
+        out = lib.py_cov(input._h, correction, 0 if fweights is None else fweights._h, 0 if aweights is None else aweights._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cov", "input:tensor correction:i64 fweights:tensor? aweights:tensor?", input, correction, fweights, aweights) from None
+    return wrap(out)
+
+
+def corrcoef(input, *, out=None):
+    """Pearson's correlation of each variable with each other."""
+    if out is not None:
+        return into(out, corrcoef, input)
+    try:
+        out = lib.py_corrcoef(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "corrcoef", "input:tensor", input) from None
     return wrap(out)
 
 
@@ -7030,6 +7817,114 @@ def cumsum_(input, dim=None, *, dtype=None, axis=None):
     if status:
         raise fail()
     return input
+
+
+def diff(input, n=1, dim=-1, prepend=None, append=None, *, axis=None, out=None):
+    """Differences of neighbours along a dimension: input[i + 1] - input[i]; of bools, whether
+    they differ.
+
+    Args:
+        n: How often.
+        dim: The dimension.
+        prepend: What stands before the input along the dimension.
+        append: What stands behind it.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, diff, input, n, dim, prepend, append)
+    try:
+        out = lib.py_diff(input._h, n, dim, 0 if prepend is None else prepend._h, 0 if append is None else append._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "diff", "input:tensor n:i64 dim:i64 prepend:tensor? append:tensor?", input, n, dim, prepend, append) from None
+    return wrap(out)
+
+
+def gradient(input, *, spacing=None, dim=None, edge_order=1, axis=None):
+    """Estimates of the derivatives along dimensions, by differences of the neighbours on both
+    sides.
+
+    Args:
+        spacing: The distance of neighbours, for each dimension; absent: 1.
+        dim: The dimensions; absent: all.
+        edge_order: 1 or 2: how many neighbours the estimate at a border uses, less one.
+
+    Returns:
+        An estimate for each dimension.
+    """
+    if axis is not None:
+        dim = axis
+    try:
+        spacing_c, spacing_c_n = optional_floats(spacing, 0)
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_gradient(input._h, spacing_c, spacing_c_n, dim_c, dim_c_n, edge_order)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gradient", "input:tensor spacing:f64[]? dim:i64[]? edge_order:i64", input, spacing, dim, edge_order) from None
+    return take_tensors(out)
+
+
+def gradient_at(input, coordinates, *, dim=None, edge_order=1, axis=None):
+    """gradient of a function that is known at places which are not equally far apart.
+
+    Args:
+        coordinates: Where the elements lie along each dimension, 1-d.
+        dim: The dimensions; absent: all.
+        edge_order: 1 or 2: how many neighbours the estimate at a border uses, less one.
+
+    Returns:
+        An estimate for each dimension.
+    """
+    if axis is not None:
+        dim = axis
+    try:
+        coordinates_c = handle_list(coordinates)
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        out = lib.py_gradient_at(input._h, coordinates_c, len(coordinates_c), dim_c, dim_c_n, edge_order)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gradient", "input:tensor coordinates:tensor[] dim:i64[]? edge_order:i64", input, coordinates, dim, edge_order) from None
+    return take_tensors(out)
+
+
+def trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
+    """Integral along a dimension by the trapezoidal rule.
+
+    Args:
+        y: Values of a function.
+        x: Where they are; absent: dx apart.
+        dx: The distance of neighbours; absent: 1.
+        dim: The dimension.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, trapezoid, y, x, dx=dx, dim=dim)
+    try:
+        dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
+        out = lib.py_trapezoid(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim) from None
+    return wrap(out)
+
+
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
+    """Running integral along a dimension by the trapezoidal rule.
+
+    Args:
+        y: Values of a function.
+        x: Where they are; absent: dx apart.
+        dx: The distance of neighbours; absent: 1.
+        dim: The dimension.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, cumulative_trapezoid, y, x, dx=dx, dim=dim)
+    try:
+        dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
+        out = lib.py_cumulative_trapezoid(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cumulative_trapezoid", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim) from None
+    return wrap(out)
 
 
 def equal(input, other):
@@ -8678,6 +9573,21 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest'):
     return wrap(out)
 
 
+def ger(input, vec2, *, out=None):
+    """Another name of `outer`.
+
+    Args:
+        vec2: A vector [m].
+    """
+    if out is not None:
+        return into(out, ger, input, vec2)
+    try:
+        out = lib.py_ger(input._h, vec2._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ger", "input:tensor vec2:tensor", input, vec2) from None
+    return wrap(out)
+
+
 def absolute(input, *, out=None):
     """Another name of `abs`."""
     if out is not None:
@@ -9226,6 +10136,27 @@ def not_equal_(input, other):
     if status:
         raise fail()
     return input
+
+
+def trapz(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
+    """Another name of `trapezoid`.
+
+    Args:
+        y: Values of a function.
+        x: Where they are; absent: dx apart.
+        dx: The distance of neighbours; absent: 1.
+        dim: The dimension.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, trapz, y, x, dx=dx, dim=dim)
+    try:
+        dx_kind, dx_i, dx_f = read_scalar_or_none(dx)
+        out = lib.py_trapz(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "trapz", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim) from None
+    return wrap(out)
 
 
 def functional_dropout(input, p=0.5, training=True, inplace=False):
@@ -10118,6 +11049,9 @@ optimizer_state_dict_result = result_type("optimizer_state_dict", "names tensors
 max_pool2d_with_indices_result = result_type("max_pool2d_with_indices", "values indices")
 max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
+aminmax_result = result_type("aminmax", "min max")
+var_mean_result = result_type("var_mean", "var mean")
+std_mean_result = result_type("std_mean", "std mean")
 sort_result = result_type("sort", "values indices")
 topk_result = result_type("topk", "values indices")
 kthvalue_result = result_type("kthvalue", "values indices")
@@ -10168,10 +11102,28 @@ METHODS = {
     "matmul": matmul,
     "mm": mm,
     "bmm": bmm,
+    "baddbmm": baddbmm,
+    "baddbmm_": baddbmm_,
+    "addbmm": addbmm,
+    "addbmm_": addbmm_,
     "mv": mv,
+    "addmv": addmv,
+    "addmv_": addmv_,
+    "vdot": vdot,
     "dot": dot,
     "addmm": addmm,
     "addmm_": addmm_,
+    "outer": outer,
+    "addr": addr,
+    "addr_": addr_,
+    "inner": inner,
+    "cross": cross,
+    "kron": kron,
+    "matrix_power": matrix_power,
+    "trace": trace,
+    "dist": dist,
+    "renorm": renorm,
+    "renorm_": renorm_,
     "softmax": softmax,
     "log_softmax": log_softmax,
     "neg": neg,
@@ -10357,21 +11309,28 @@ METHODS = {
     "random_": random_,
     "sum": sum,
     "mean": mean,
+    "nansum": nansum,
+    "nanmean": nanmean,
+    "count_nonzero": count_nonzero,
     "prod": prod,
     "max": max,
     "min": min,
     "amax": amax,
     "amin": amin,
+    "aminmax": aminmax,
     "argmax": argmax,
     "argmin": argmin,
     "var": var,
     "std": std,
+    "cov": cov,
+    "corrcoef": corrcoef,
     "norm": norm,
     "any": any,
     "all": all,
     "logsumexp": logsumexp,
     "cumsum": cumsum,
     "cumsum_": cumsum_,
+    "diff": diff,
     "equal": equal,
     "isclose": isclose,
     "allclose": allclose,
@@ -10441,6 +11400,7 @@ METHODS = {
     "unbind": unbind,
     "repeat": repeat,
     "flip": flip,
+    "ger": ger,
     "absolute": absolute,
     "absolute_": absolute_,
     "negative": negative,
@@ -10511,6 +11471,10 @@ NAMESPACES = {
         "conv3d_padding": conv3d_padding,
         "conv_transpose3d": conv_transpose3d,
         "one_hot": one_hot,
+        "bilinear": bilinear,
+        "cosine_similarity": cosine_similarity,
+        "pairwise_distance": pairwise_distance,
+        "pdist": pdist,
         "mse_loss": mse_loss,
         "l1_loss": l1_loss,
         "nll_loss": nll_loss,
@@ -10566,6 +11530,17 @@ NAMESPACES = {
         "max_pool2d_with_indices": max_pool2d_with_indices,
         "avg_pool2d": avg_pool2d,
         "interpolate": interpolate,
+    },
+    "linalg": {
+        "matmul": linalg_matmul,
+        "matrix_power": matrix_power,
+        "multi_dot": linalg_multi_dot,
+        "diagonal": linalg_diagonal,
+        "cross": linalg_cross,
+        "vecdot": linalg_vecdot,
+        "vector_norm": linalg_vector_norm,
+        "matrix_norm": linalg_matrix_norm,
+        "norm": linalg_norm,
     },
     "nn": {
         "Linear": nn_linear,
@@ -10682,10 +11657,36 @@ NAMESPACES = {
         "matmul": matmul,
         "mm": mm,
         "bmm": bmm,
+        "baddbmm": baddbmm,
+        "baddbmm_": baddbmm_,
+        "addbmm": addbmm,
+        "addbmm_": addbmm_,
         "mv": mv,
+        "addmv": addmv,
+        "addmv_": addmv_,
+        "vdot": vdot,
         "dot": dot,
         "addmm": addmm,
         "addmm_": addmm_,
+        "outer": outer,
+        "addr": addr,
+        "addr_": addr_,
+        "inner": inner,
+        "cross": cross,
+        "kron": kron,
+        "einsum": einsum,
+        "tensordot": tensordot,
+        "bilinear": bilinear,
+        "matrix_power": matrix_power,
+        "chain_matmul": chain_matmul,
+        "trace": trace,
+        "cosine_similarity": cosine_similarity,
+        "pairwise_distance": pairwise_distance,
+        "dist": dist,
+        "cdist": cdist,
+        "pdist": pdist,
+        "renorm": renorm,
+        "renorm_": renorm_,
         "layer_norm": layer_norm,
         "softmax": softmax,
         "log_softmax": log_softmax,
@@ -10893,21 +11894,33 @@ NAMESPACES = {
         "has_own_generators": has_own_generators,
         "sum": sum,
         "mean": mean,
+        "nansum": nansum,
+        "nanmean": nanmean,
+        "count_nonzero": count_nonzero,
         "prod": prod,
         "max": max,
         "min": min,
         "amax": amax,
         "amin": amin,
+        "aminmax": aminmax,
         "argmax": argmax,
         "argmin": argmin,
         "var": var,
         "std": std,
+        "var_mean": var_mean,
+        "std_mean": std_mean,
+        "cov": cov,
+        "corrcoef": corrcoef,
         "norm": norm,
         "any": any,
         "all": all,
         "logsumexp": logsumexp,
         "cumsum": cumsum,
         "cumsum_": cumsum_,
+        "diff": diff,
+        "gradient": gradient,
+        "trapezoid": trapezoid,
+        "cumulative_trapezoid": cumulative_trapezoid,
         "equal": equal,
         "isclose": isclose,
         "allclose": allclose,
@@ -10968,6 +11981,7 @@ NAMESPACES = {
         "cat": cat,
         "stack": stack,
         "flip": flip,
+        "ger": ger,
         "absolute": absolute,
         "absolute_": absolute_,
         "negative": negative,
@@ -11008,6 +12022,7 @@ NAMESPACES = {
         "less_equal_": less_equal_,
         "not_equal": not_equal,
         "not_equal_": not_equal_,
+        "trapz": trapz,
     },
     "utils.data": {
         "TensorDataset": dataset_new,

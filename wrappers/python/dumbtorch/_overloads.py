@@ -6,6 +6,7 @@ from __future__ import annotations
 from . import _ops
 from ._out import into
 from ._tensor_type import TensorBase
+from .linalg import _order_of
 
 
 def arange(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False, out=None):
@@ -184,12 +185,96 @@ def norm(
     if p == "fro" and isinstance(dim, (list, tuple)) and len(dim) > 2:
         dims = " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {dims}")
-    if p == "nuc":
-        raise NotImplementedError("norm: p='nuc' is not supported")
-    if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
-    p = 2 if p is None or p == "fro" else p
-    return _ops.norm(input, p, dim, keepdim, dtype=dtype, out=out)
+    order = _order_of(p)
+    return _ops.norm(input, 2 if order is None else order, dim, keepdim, dtype=dtype, out=out)
+
+
+def var_mean(
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
+):
+    """var_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, options = _spread(dim, unbiased, correction, keepdim)
+    return _ops.var_mean(input, dim, **options)
+
+
+def std_mean(
+    input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None
+):
+    """std_mean(input, dim, *, correction, keepdim), and the older `unbiased`."""
+    dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
+    dim, options = _spread(dim, unbiased, correction, keepdim)
+    return _ops.std_mean(input, dim, **options)
+
+
+def einsum(*args):
+    """einsum(equation, *operands), einsum(equation, [operands]), and einsum(operand, its subscripts, ...,
+    subscripts of the result), where subscripts are lists of numbers."""
+    if len(args) < 2:
+        raise ValueError(
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts list"
+        )
+    if isinstance(args[0], TensorBase):
+        equation = ",".join(_subscripts(numbers) for numbers in args[1::2])
+        has_output = len(args) % 2 == 1
+        equation += "->" + _subscripts(args[-1]) if has_output else ""
+        return _ops.einsum(equation, args[: -1 if has_output else None : 2])
+    equation, *operands = args
+    listed = len(operands) == 1 and isinstance(operands[0], (list, tuple))
+    return einsum(equation, *operands[0]) if listed else _ops.einsum(equation, operands)
+
+
+def _subscripts(numbers) -> str:
+    """[0, Ellipsis, 27] is "A...b"."""
+    letters = []
+    for n in numbers:
+        if n is not Ellipsis and not 0 <= n < 52:
+            message = "subscript in subscript list is not within the valid range [0, 52)"
+            raise ValueError(f"einsum(): {message}")
+        letters.append(
+            "..." if n is Ellipsis else chr(ord("A") + n if n < 26 else ord("a") + n - 26)
+        )
+    return "".join(letters)
+
+
+def tensordot(a, b, dims=2):
+    """tensordot over so many dimensions, or over two lists of them."""
+    if isinstance(dims, TensorBase):
+        dims = dims.tolist()
+    if not isinstance(dims, (list, tuple)):
+        return _ops.tensordot(a, b, dims)
+    return _ops.tensordot_dims(a, b, *([dims] if isinstance(dims, int) else dims))
+
+
+def chain_matmul(*matrices):
+    """Product of several matrices, in the order that takes the fewest multiplications."""
+    return _ops.chain_matmul(matrices)
+
+
+_MODES = {
+    "use_mm_for_euclid_dist_if_necessary": 0,
+    "use_mm_for_euclid_dist": 1,
+    "donot_use_mm_for_euclid_dist": 2,
+}
+
+
+def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
+    """Distances between each row of the one and each of the other."""
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _ops.cdist(x1, x2, p, _MODES[compute_mode])
+
+
+def gradient(input, *, spacing=None, dim=None, edge_order=1):
+    """Estimates of the derivatives along dimensions; spacing is a number, numbers or coordinates."""
+    if spacing is not None and isinstance(spacing, (list, tuple)):
+        if any(isinstance(part, TensorBase) for part in spacing):
+            return tuple(_ops.gradient_at(input, spacing, dim=dim, edge_order=edge_order))
+    elif spacing is not None:
+        count = input.ndim if dim is None else 1 if isinstance(dim, int) else len(dim)
+        spacing = [spacing] * count
+    return tuple(_ops.gradient(input, spacing=spacing, dim=dim, edge_order=edge_order))
 
 
 def round(input, *, decimals=None, out=None):
@@ -247,6 +332,13 @@ _LISTED = (
     var,
     std,
     norm,
+    var_mean,
+    std_mean,
+    einsum,
+    tensordot,
+    chain_matmul,
+    cdist,
+    gradient,
     where,
     nonzero,
     round,

@@ -15,6 +15,10 @@ from .._ops import conv3d as conv3d
 from .._ops import conv3d_padding as conv3d_padding
 from .._ops import conv_transpose3d as conv_transpose3d
 from .._ops import one_hot as one_hot
+from .._ops import bilinear as bilinear
+from .._ops import cosine_similarity as cosine_similarity
+from .._ops import pairwise_distance as pairwise_distance
+from .._ops import pdist as pdist
 from .._ops import mse_loss as mse_loss
 from .._ops import l1_loss as l1_loss
 from .._ops import nll_loss as nll_loss

@@ -1,0 +1,214 @@
+// Products over named dimensions: einsum, and tensordot, which is one of two factors. A pair of
+// factors becomes one product of matrices, or of batches of them, whose strides the kernel takes as
+// they are where dimensions do not have to be joined.
+#include <algorithm>
+
+#include "core/ops/checks.h"
+#include "core/ops/linalg.gen.h"
+#include "core/ops/linalg/checks.h"
+#include "core/ops/linalg/equation.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/reduce.gen.h"
+
+namespace dt {
+namespace {
+
+// A factor and the label of each of its dimensions, which are all different.
+struct Term {
+  Tensor x;
+  Dims labels;
+};
+
+bool has(IntList labels, int64_t label) {
+  return std::find(labels.begin(), labels.end(), label) != labels.end();
+}
+
+int place_of(IntList labels, int64_t label) {
+  return static_cast<int>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+}
+
+Dims joined(std::initializer_list<IntList> lists) {
+  Dims all;
+  for (IntList list : lists) {
+    for (int64_t label : list) all.push_back(label);
+  }
+  return all;
+}
+
+Tensor in_order(const Term& term, const Dims& labels) {
+  if (labels == term.labels) return term.x;
+  Dims order;
+  for (int64_t label : labels) order.push_back(place_of(term.labels, label));
+  return permute(term.x, order);
+}
+
+int64_t count(const Term& term, const Dims& labels) {
+  int64_t n = 1;
+  for (int64_t label : labels) n *= term.x.sizes()[place_of(term.labels, label)];
+  return n;
+}
+
+// The sum over the dimensions that nobody else has.
+Term summed(const Term& term, IntList keep) {
+  Dims dims;
+  Term y;
+  for (int d = 0; d < term.labels.size(); ++d) {
+    if (has(keep, term.labels[d])) {
+      y.labels.push_back(term.labels[d]);
+    } else {
+      dims.push_back(d);
+    }
+  }
+  if (dims.empty()) return term;
+  y.x = sum(term.x, IntList(dims));
+  return y;
+}
+
+// Dimensions that both factors have and the result has not are summed over.
+Term multiplied(const Term& left, const Term& right, IntList keep) {
+  const Term a = summed(left, joined({keep, right.labels}));
+  const Term b = summed(right, joined({keep, left.labels}));
+  Dims batch, sums, rows, columns;
+  for (int64_t label : a.labels) {
+    (!has(b.labels, label) ? rows : has(keep, label) ? batch : sums).push_back(label);
+  }
+  for (int64_t label : b.labels) {
+    if (!has(a.labels, label)) columns.push_back(label);
+  }
+  Term y{Tensor(), joined({batch, rows, columns})};
+  Dims sizes;
+  for (int64_t label : y.labels) {
+    const Term& from = has(a.labels, label) ? a : b;
+    sizes.push_back(from.x.sizes()[place_of(from.labels, label)]);
+  }
+  if (sums.empty()) {  // elements, or all pairs of them
+    Tensor x = in_order(a, joined({batch, rows}));
+    for (int i = 0; i < columns.size(); ++i) x = unsqueeze(x, -1);
+    Tensor z = in_order(b, joined({batch, columns}));
+    for (int i = 0; i < rows.size(); ++i) z = unsqueeze(z, batch.size());
+    y.x = mul(x, z);
+    return y;
+  }
+  const int64_t n = count(a, batch), m = count(a, rows), k = count(a, sums), l = count(b, columns);
+  const Tensor x = in_order(a, joined({batch, rows, sums}));
+  const Tensor z = in_order(b, joined({batch, sums, columns}));
+  const Tensor product = batch.empty() ? mm(reshape(x, {m, k}), reshape(z, {k, l}))
+                                       : bmm(reshape(x, {n, m, k}), reshape(z, {n, k, l}));
+  y.x = product.sizes() == sizes ? product : unsafe_view(product, sizes);
+  return y;
+}
+
+// An operand with one dimension for each of its labels: the diagonal where one stands twice.
+Term as_term(const Tensor& operand, const Dims& labels) {
+  Term term{operand, labels};
+  for (int d = 0; d < term.labels.size(); ++d) {
+    for (int other = term.labels.size() - 1; other > d; --other) {
+      if (term.labels[other] != term.labels[d]) continue;
+      term.x = movedim(diagonal(term.x, 0, d, other), {{-1}}, {{d}});
+      term.labels.erase(other);
+    }
+  }
+  return term;
+}
+
+// A factor without its dimensions of size 1, which broadcast.
+Term as_factor(const Tensor& operand, const Dims& labels) {
+  Term term = as_term(operand, labels);
+  for (int d = term.labels.size() - 1; d >= 0; --d) {
+    if (term.x.sizes()[d] != 1) continue;
+    term.x = squeeze(term.x, {{d}});
+    term.labels.erase(d);
+  }
+  return term;
+}
+
+// The result, from what is left when all factors are multiplied.
+Tensor laid_out(const Term& term, const Dims& labels) {
+  Dims present;
+  for (int64_t label : labels) {
+    if (has(term.labels, label)) present.push_back(label);
+  }
+  Tensor y = in_order(summed(term, present), present);
+  for (int d = 0; d < labels.size(); ++d) {
+    if (!has(present, labels[d])) y = unsqueeze(y, d);
+  }
+  return y;
+}
+
+Dims wrapped(IntList dims, int ndim) {
+  Dims all;
+  for (int64_t d : dims) all.push_back(wrap_dim(d, ndim));
+  return all;
+}
+
+}  // namespace
+
+Tensor einsum(const std::string& equation, TensorList operands) {
+  const Equation e = read_equation(equation, operands);
+  if (operands.size() == 1) return laid_out(as_term(operands[0], e.inputs[0]), e.output);
+  Term y = as_factor(operands[0], e.inputs[0]);
+  for (int64_t i = 1; i < operands.size(); ++i) {
+    Dims keep = e.output;
+    for (int64_t later = i + 1; later < operands.size(); ++later) {
+      for (int64_t label : e.inputs[later]) {
+        if (!has(keep, label)) keep.push_back(label);
+      }
+    }
+    y = multiplied(y, as_factor(operands[i], e.inputs[i]), keep);
+  }
+  return laid_out(y, e.output);
+}
+
+Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList dims_b) {
+  check_tensordot(a, b, dims_a, dims_b);
+  const Dims from_a = wrapped(dims_a, a.ndim()), from_b = wrapped(dims_b, b.ndim());
+  Term left{a, {}}, right{b, {}};
+  Dims keep;
+  for (int d = 0; d < a.ndim(); ++d) left.labels.push_back(d);
+  for (int d = 0; d < b.ndim(); ++d) {
+    const int i = place_of(from_b, d);
+    right.labels.push_back(i < from_b.size() ? from_a[i] : a.ndim() + d);
+  }
+  for (const Term* term : {&left, &right}) {
+    for (int64_t label : term->labels) {
+      if (!has(left.labels, label) || !has(right.labels, label)) keep.push_back(label);
+    }
+  }
+  // One that is broadcast is summed by itself; the other's is then no common dimension any more.
+  for (int i = 0; i < from_a.size(); ++i) {
+    if (a.sizes()[from_a[i]] != b.sizes()[from_b[i]]) {
+      Term& longer = a.sizes()[from_a[i]] == 1 ? right : left;
+      const int d = place_of(longer.labels, from_a[i]);
+      longer.x = sum(longer.x, {{d}}, true, a.dtype());
+    }
+  }
+  return multiplied(left, right, keep).x;
+}
+
+Tensor tensordot(const Tensor& a, const Tensor& b, int64_t dims) {
+  DT_CHECK(dims >= 0, kRuntimeError, "tensordot expects dims >= 0, but got dims=", dims);
+  DT_CHECK(dims <= std::min(a.ndim(), b.ndim()), kRuntimeError,
+           "tensordot expects dims < ndim_a or ndim_b, but got dims=", dims);
+  Dims last, first;
+  for (int64_t d = 0; d < dims; ++d) {
+    last.push_back(d - dims);
+    first.push_back(d);
+  }
+  return tensordot_dims(a, b, last, first);
+}
+
+// input1 meets the weight in one product, whose rows then meet those of input2.
+Tensor bilinear(const Tensor& input1, const Tensor& input2, const Tensor& weight,
+                const Tensor& bias) {
+  check_bilinear(input1, input2, weight, bias);
+  const int64_t k = weight.sizes()[0], n = weight.sizes()[1], m = weight.sizes()[2];
+  const Tensor rows1 = reshape(input1, {-1, n}), rows2 = reshape(input2, {-1, m});
+  const Tensor half = mm(rows1, reshape(transpose(weight, 0, 1), {n, k * m}));
+  const Tensor y = bmm(reshape(half, {rows1.size(0), k, m}), unsqueeze(rows2, 2));
+  Dims sizes = input1.sizes();
+  sizes[sizes.size() - 1] = k;
+  const Tensor product = unsafe_view(y, sizes);
+  return bias.defined() ? add(product, bias) : product;
+}
+
+}  // namespace dt
