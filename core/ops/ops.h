@@ -15,5 +15,6 @@
 #include "core/ops/pool.gen.h"
 #include "core/ops/random.gen.h"
 #include "core/ops/reduce.gen.h"
+#include "core/ops/shapes.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/ops/vision.gen.h"
