@@ -238,9 +238,6 @@ def _package(schema: Schema) -> str:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             lines.append(_signature_of(node, node.name))
-    for alias, name in _aliases(tree).items():
-        source = "_overloads" if name in overloads else "_ops"
-        lines.append(f"from .{source} import {name} as {alias}")
     lines += ["", "__version__: str", "inf: builtins.float", "nan: builtins.float"]
     lines += ["pi: builtins.float", "e: builtins.float"]
     lines += [f"{name}: dtype" for name in ("float", "double", "long", "int", "bool")]
@@ -320,7 +317,7 @@ def _overload_names() -> list[str]:
 
 
 def _overloaded_methods() -> dict[str, ast.FunctionDef]:
-    """What _overloads.py lists in METHODS, and `where`, whose method has a function of its own."""
+    """What _overloads.py lists in METHODS, and methods that have a function of their own."""
     functions = _overload_functions()
     listed = next(
         n.value
@@ -328,11 +325,6 @@ def _overloaded_methods() -> dict[str, ast.FunctionDef]:
         if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == "METHODS"
     )
     names = [n.id for n in ast.walk(listed) if isinstance(n, ast.Name) and n.id in functions]
-    return {name: functions[name] for name in names} | {"where": functions["_where_method"]}
-
-
-def _aliases(tree: ast.Module) -> dict[str, str]:
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "_ALIASES":
-            return ast.literal_eval(node.value)
-    return {}
+    return {name: functions[name] for name in names} | {
+        name: functions[f"_{name}_method"] for name in ("where", "view")
+    }

@@ -186,6 +186,15 @@ enum {
   DT_INTERPOLATION_NEAREST_EXACT = 2, /**< The nearest one, for an element's place is its middle. */
 };
 
+/** What padding is filled with. */
+typedef int32_t dt_padding_mode;
+enum {
+  DT_PADDING_MODE_CONSTANT = 1, /**< One number. */
+  DT_PADDING_MODE_REFLECT = 2, /**< The elements in a mirror that stands on the last one, which is not repeated. */
+  DT_PADDING_MODE_REPLICATE = 3, /**< The last element. */
+  DT_PADDING_MODE_CIRCULAR = 4, /**< The elements from the other end on. */
+};
+
 /** How serious a log message is. */
 typedef int32_t dt_log_level;
 enum {
@@ -1938,6 +1947,37 @@ DT_MUST_CHECK DT_API dt_status dt_empty(
     int64_t device_index, int32_t requires_grad, dt_memory_format memory_format,
     dt_tensor **out) DT_NOEXCEPT;
 
+/** A tensor with given strides and arbitrary contents.
+ * @param size The shape; an empty list makes a 0-d tensor.
+ * @param stride Steps in memory, in elements; not negative.
+ * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
+ *   default: absent.
+ * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
+ * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: a size or stride is negative, or there are not as many of one as of the
+ *   other. */
+DT_MUST_CHECK DT_API dt_status dt_empty_strided(
+    const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** A tensor with given strides and arbitrary contents, of this tensor's dtype and device.
+ * @param input The tensor whose dtype and device are the defaults.
+ * @param size The shape; an empty list makes a 0-d tensor.
+ * @param stride Steps in memory, in elements; not negative.
+ * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
+ *   default: absent.
+ * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
+ * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: a size or stride is negative, or there are not as many of one as of the
+ *   other. */
+DT_MUST_CHECK DT_API dt_status dt_new_empty_strided(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n,
+    dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT;
+
 /** A tensor filled with 0.
  * @param size The shape; an empty list makes a 0-d tensor.
  * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
@@ -2006,6 +2046,23 @@ DT_MUST_CHECK DT_API dt_status dt_linspace(
     dt_scalar_kind start_kind, int64_t start_i, double start_f, dt_scalar_kind end_kind,
     int64_t end_i, double end_f, int64_t steps, dt_dtype dtype, dt_device_type device_type,
     int64_t device_index, int32_t requires_grad, dt_tensor **out) DT_NOEXCEPT;
+
+/** Powers of base whose exponents are evenly spaced from start to end, 1-d.
+ * @param start The first exponent.
+ * @param end The last exponent.
+ * @param steps How many values.
+ * @param base What is raised to them. PyTorch's default: 10.0.
+ * @param dtype Element type; absent means the default dtype, or that of the data. PyTorch's
+ *   default: absent.
+ * @param device Where; absent means the default device, or the input's. PyTorch's default: absent.
+ * @param requires_grad Whether backward shall find the gradient of the result. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: steps is negative. */
+DT_MUST_CHECK DT_API dt_status dt_logspace(
+    dt_scalar_kind start_kind, int64_t start_i, double start_f, dt_scalar_kind end_kind,
+    int64_t end_i, double end_f, int64_t steps, double base, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** A matrix with ones on the diagonal and zeros elsewhere.
  * @param n Number of rows.
@@ -5369,6 +5426,271 @@ DT_MUST_CHECK DT_API dt_status dt_allclose(
     dt_tensor *input, dt_tensor *other, double rtol, double atol, int32_t equal_nan,
     int32_t *out) DT_NOEXCEPT;
 
+/* ---- shapes */
+
+/** Adds elements around the input. The modes other than constant pad the last one, two or three
+ * dimensions of an input that has one or two more.
+ * @param input The input tensor.
+ * @param pad How many elements go before and behind the last dimension, then those of the dimension
+ *   before it, and so on; negative ones take elements away.
+ * @param mode What the new elements are. PyTorch's default: constant.
+ * @param value The number of the mode constant; absent means 0. PyTorch's default: absent.
+ * @throws RuntimeError: there are too many numbers or an odd count, a size would be negative, or
+ *   the mode reaches beyond the elements.
+ * @throws NotImplementedError: a mode other than constant of so many dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_pad(
+    dt_tensor *input, const int64_t *pad, int64_t pad_n, dt_padding_mode mode,
+    dt_scalar_kind value_kind, int64_t value_i, double value_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** Moves elements along dimensions; those that leave at the end come back at the start.
+ * @param input The input tensor.
+ * @param shifts By how many places, for each dimension.
+ * @param dims The dimensions; none means the elements in row-major order. PyTorch's default: [].
+ * @throws RuntimeError: there are not as many shifts as dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_roll(
+    dt_tensor *input, const int64_t *shifts, int64_t shifts_n, const int64_t *dims, int64_t dims_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Turns the input in the plane of two dimensions.
+ * @param input The input tensor.
+ * @param k How many quarters of a turn; negative ones turn back. PyTorch's default: 1.
+ * @param dims The two dimensions that span the plane: from the first to the second. PyTorch's
+ *   default: [0, 1].
+ * @throws RuntimeError: there are not two different dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_rot90(
+    dt_tensor *input, int64_t k, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Reverses the order of elements along dimension 1.
+ * @param input The input tensor.
+ * @throws RuntimeError: the input has fewer than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_fliplr(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** Reverses the order of elements along dimension 0.
+ * @param input The input tensor.
+ * @throws RuntimeError: the input has no dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_flipud(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** repeat, whose list may be shorter than the dimensions are many: those in front are not repeated.
+ * @param input The input tensor.
+ * @param dims How often, for the last dimensions; dimensions may be added in front. */
+DT_MUST_CHECK DT_API dt_status dt_tile(
+    dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Repeats each slice along a dimension.
+ * @param input The input tensor.
+ * @param repeats How often: a number, or integers for each slice.
+ * @param dim The dimension; absent means the elements in row-major order. PyTorch's default:
+ *   absent.
+ * @param output_size The size of the dimension that results, which is checked. PyTorch's default:
+ *   absent.
+ * @throws RuntimeError: repeats are negative, or not as many as slices.
+ * @throws NotImplementedError: repeats are no integers. */
+DT_MUST_CHECK DT_API dt_status dt_repeat_interleave(
+    dt_tensor *input, dt_tensor *repeats, dt_scalar_kind repeats_kind, int64_t repeats_i,
+    double repeats_f, const int64_t *dim, const int64_t *output_size, dt_tensor **out) DT_NOEXCEPT;
+
+/** Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
+ * diagonal.
+ * @param input The input tensor.
+ * @param diagonal Which diagonal: 0 is the main one, positive ones are above it. PyTorch's default:
+ *   0.
+ * @throws RuntimeError: the input is neither a vector nor a matrix. */
+DT_MUST_CHECK DT_API dt_status dt_diag(
+    dt_tensor *input, int64_t diagonal, dt_tensor **out) DT_NOEXCEPT;
+
+/** Matrices with the input's last dimension as a diagonal and zeros elsewhere.
+ * @param input The input tensor.
+ * @param offset Which diagonal: 0 is the main one, positive ones are above it. PyTorch's default:
+ *   0.
+ * @param dim1 The first dimension of the matrices. PyTorch's default: -2.
+ * @param dim2 Their second dimension. PyTorch's default: -1.
+ * @throws RuntimeError: both dimensions are the same. */
+DT_MUST_CHECK DT_API dt_status dt_diag_embed(
+    dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) DT_NOEXCEPT;
+
+/** The matrix with all elements of the input as a diagonal and zeros elsewhere.
+ * @param input The input tensor.
+ * @param offset Which diagonal: 0 is the main one, positive ones are above it. PyTorch's default:
+ *   0. */
+DT_MUST_CHECK DT_API dt_status dt_diagflat(
+    dt_tensor *input, int64_t offset, dt_tensor **out) DT_NOEXCEPT;
+
+/** The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes are
+ * promoted.
+ * @param tensors The matrices; vectors are rows of them, numbers matrices of one element.
+ * @throws RuntimeError: a tensor has more than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_block_diag(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** cat along dimension 1; of vectors along dimension 0.
+ * @param tensors The tensors.
+ * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
+DT_MUST_CHECK DT_API dt_status dt_hstack(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** cat along dimension 0, with vectors as rows.
+ * @param tensors The tensors.
+ * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
+DT_MUST_CHECK DT_API dt_status dt_vstack(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** cat along dimension 2, which vectors and matrices get.
+ * @param tensors The tensors.
+ * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
+DT_MUST_CHECK DT_API dt_status dt_dstack(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** cat along dimension 1, with vectors as columns.
+ * @param tensors The tensors.
+ * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
+DT_MUST_CHECK DT_API dt_status dt_column_stack(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** The coordinates of positions: an int64 tensor for each dimension.
+ * @param indices Positions in row-major order.
+ * @param shape The shape in which they lie.
+ * @throws ValueError: the indices are no integers, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_unravel_index(
+    dt_tensor *indices, const int64_t *shape, int64_t shape_n, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** All ways to choose one element of each vector: a row for each; of a single vector itself.
+ * @param tensors Vectors of one dtype.
+ * @throws RuntimeError: a tensor is no vector. */
+DT_MUST_CHECK DT_API dt_status dt_cartesian_prod(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** All ways to choose r elements in order: a row for each.
+ * @param input A vector.
+ * @param r How many elements are chosen. PyTorch's default: 2.
+ * @param with_replacement Whether an element may be chosen again. PyTorch's default: false.
+ * @throws RuntimeError: the input is no vector, or r is negative. */
+DT_MUST_CHECK DT_API dt_status dt_combinations(
+    dt_tensor *input, int64_t r, int32_t with_replacement, dt_tensor **out) DT_NOEXCEPT;
+
+/** Rows and columns of the lower triangle's elements: [2, count].
+ * @param row Number of rows.
+ * @param col Number of columns.
+ * @param offset The last diagonal that belongs to it; 0 is the main one. PyTorch's default: 0.
+ * @param dtype int64, which absent means, or int32. PyTorch's default: absent.
+ * @param device Where; absent means the default device. PyTorch's default: absent.
+ * @throws RuntimeError: a size is negative, or the dtype is another one. */
+DT_MUST_CHECK DT_API dt_status dt_tril_indices(
+    int64_t row, int64_t col, int64_t offset, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, dt_tensor **out) DT_NOEXCEPT;
+
+/** Rows and columns of the upper triangle's elements: [2, count].
+ * @param row Number of rows.
+ * @param col Number of columns.
+ * @param offset The first diagonal that belongs to it; 0 is the main one. PyTorch's default: 0.
+ * @param dtype int64, which absent means, or int32. PyTorch's default: absent.
+ * @param device Where; absent means the default device. PyTorch's default: absent.
+ * @throws RuntimeError: a size is negative, or the dtype is another one. */
+DT_MUST_CHECK DT_API dt_status dt_triu_indices(
+    int64_t row, int64_t col, int64_t offset, dt_dtype dtype, dt_device_type device_type,
+    int64_t device_index, dt_tensor **out) DT_NOEXCEPT;
+
+/** A copy of the input with src as one slice along a dimension.
+ * @param input The input tensor.
+ * @param src What takes the place; it has that place's shape.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index Which slice; negative ones count from the end.
+ * @throws IndexError: the index is out of range.
+ * @throws RuntimeError: src has another shape than the slice. */
+DT_MUST_CHECK DT_API dt_status dt_select_scatter(
+    dt_tensor *input, dt_tensor *src, int64_t dim, int64_t index, dt_tensor **out) DT_NOEXCEPT;
+
+/** A copy of the input with src in a range of a dimension.
+ * @param input The input tensor.
+ * @param src What takes the place; it has that place's shape.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
+ * @param start The first index; absent means 0. Values are limited to the dimension as in Python.
+ *   PyTorch's default: absent.
+ * @param end The range stops before it; absent means the size. PyTorch's default: absent.
+ * @param step Distance of two indices. PyTorch's default: 1.
+ * @throws RuntimeError: step is not positive, or src has another shape than the range. */
+DT_MUST_CHECK DT_API dt_status dt_slice_scatter(
+    dt_tensor *input, dt_tensor *src, int64_t dim, const int64_t *start, const int64_t *end,
+    int64_t step, dt_tensor **out) DT_NOEXCEPT;
+
+/** A copy of the input with src as a diagonal.
+ * @param input The input tensor.
+ * @param src What takes the place; it has that place's shape.
+ * @param offset Which diagonal: 0 is the main one, positive ones are above it. PyTorch's default:
+ *   0.
+ * @param dim1 The first of the two dimensions. PyTorch's default: 0.
+ * @param dim2 The second. PyTorch's default: 1.
+ * @throws RuntimeError: both dimensions are the same, or src has another shape than the diagonal. */
+DT_MUST_CHECK DT_API dt_status dt_diagonal_scatter(
+    dt_tensor *input, dt_tensor *src, int64_t offset, int64_t dim1, int64_t dim2,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** A copy of the input with src written where as_strided looks.
+ * @param input The input tensor.
+ * @param src What takes the place; it has that place's shape.
+ * @param size The shape of the place.
+ * @param stride Its steps in the storage, in elements; not negative.
+ * @param storage_offset Position of its first element; absent means the input's. PyTorch's default:
+ *   absent.
+ * @throws RuntimeError: the place would leave the storage, or src has another shape. */
+DT_MUST_CHECK DT_API dt_status dt_as_strided_scatter(
+    dt_tensor *input, dt_tensor *src, const int64_t *size, int64_t size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *storage_offset, dt_tensor **out) DT_NOEXCEPT;
+
+/** The windows of images as columns: [batch, channels * height * width of the window, windows].
+ * functional.unfold in PyTorch.
+ * @param input Images [batch, channels, height, width], or one without the batch.
+ * @param kernel_size Height and width of the window.
+ * @param dilation Step between the window's points: height, width. PyTorch's default: [1, 1].
+ * @param padding Rows and columns of zeros added on each side: height, width. PyTorch's default:
+ *   [0, 0].
+ * @param stride Step of the window: height, width. PyTorch's default: [1, 1].
+ * @throws RuntimeError: the input has another number of dimensions, a number is out of range, or no
+ *   window fits. */
+DT_MUST_CHECK DT_API dt_status dt_im2col(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation,
+    int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride,
+    int64_t stride_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Adds up windows to images: the gradient of unfold.
+ * @param input Columns [batch, channels * height * width of the window, windows], or those of one
+ *   image.
+ * @param output_size Height and width of the images.
+ * @param kernel_size Height and width of the window.
+ * @param dilation Step between the window's points: height, width. PyTorch's default: [1, 1].
+ * @param padding Rows and columns of zeros added on each side: height, width. PyTorch's default:
+ *   [0, 0].
+ * @param stride Step of the window: height, width. PyTorch's default: [1, 1].
+ * @throws RuntimeError: the sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_fold(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size,
+    int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding,
+    int64_t padding_n, const int64_t *stride, int64_t stride_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Spreads channels over the plane: [..., channels * r * r, height, width] becomes [..., channels,
+ * height * r, width * r].
+ * @param input The input tensor.
+ * @param upscale_factor How much larger images become.
+ * @throws RuntimeError: there are fewer than three dimensions, or the channels are no multiple of
+ *   upscale_factor squared. */
+DT_MUST_CHECK DT_API dt_status dt_pixel_shuffle(
+    dt_tensor *input, int64_t upscale_factor, dt_tensor **out) DT_NOEXCEPT;
+
+/** The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes [..., channels * r *
+ * r, height, width].
+ * @param input The input tensor.
+ * @param downscale_factor How much smaller images become.
+ * @throws RuntimeError: there are fewer than three dimensions, or a size is no multiple of
+ *   downscale_factor. */
+DT_MUST_CHECK DT_API dt_status dt_pixel_unshuffle(
+    dt_tensor *input, int64_t downscale_factor, dt_tensor **out) DT_NOEXCEPT;
+
+/** Puts the first channels of all groups in front, then their second ones, and so on.
+ * @param input The input tensor.
+ * @param groups Into how many groups the channels are split.
+ * @throws RuntimeError: there are fewer than three dimensions, or the channels cannot be split so. */
+DT_MUST_CHECK DT_API dt_status dt_channel_shuffle(
+    dt_tensor *input, int64_t groups, dt_tensor **out) DT_NOEXCEPT;
+
 /* ---- sorting */
 
 /** Sorts along a dimension. Equal elements keep their order.
@@ -5962,6 +6284,27 @@ DT_MUST_CHECK DT_API dt_status dt_unflatten(
 DT_MUST_CHECK DT_API dt_status dt_transpose(
     dt_tensor *input, int64_t dim0, int64_t dim1, dt_tensor **out) DT_NOEXCEPT;
 
+/** In-place version of `transpose`.
+ * @param input The tensor that is written. Written.
+ * @param dim0 One dimension.
+ * @param dim1 The other. */
+DT_MUST_CHECK DT_API dt_status dt_transpose_(
+    dt_tensor *input, int64_t dim0, int64_t dim1) DT_NOEXCEPT;
+
+/** transpose by NumPy's name.
+ * @param input The input tensor.
+ * @param axis0 One dimension.
+ * @param axis1 The other. */
+DT_MUST_CHECK DT_API dt_status dt_swapaxes(
+    dt_tensor *input, int64_t axis0, int64_t axis1, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `swapaxes`.
+ * @param input The tensor that is written. Written.
+ * @param axis0 One dimension.
+ * @param axis1 The other. */
+DT_MUST_CHECK DT_API dt_status dt_swapaxes_(
+    dt_tensor *input, int64_t axis0, int64_t axis1) DT_NOEXCEPT;
+
 /** Puts the dimensions in another order.
  * @param input The input tensor.
  * @param dims The order of the input's dimensions in the result.
@@ -5983,6 +6326,11 @@ DT_MUST_CHECK DT_API dt_status dt_movedim(
  * @throws RuntimeError: the input has more than two dimensions. */
 DT_MUST_CHECK DT_API dt_status dt_t(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
+/** In-place version of `t`.
+ * @param input The tensor that is written. Written.
+ * @throws RuntimeError: the input has more than two dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_t_(dt_tensor *input) DT_NOEXCEPT;
+
 /** Removes dimensions of size 1.
  * @param input The input tensor.
  * @param dim The dimensions to remove if their size is 1; absent means all. PyTorch's default:
@@ -5990,11 +6338,23 @@ DT_MUST_CHECK DT_API dt_status dt_t(dt_tensor *input, dt_tensor **out) DT_NOEXCE
 DT_MUST_CHECK DT_API dt_status dt_squeeze(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_tensor **out) DT_NOEXCEPT;
 
+/** In-place version of `squeeze`.
+ * @param input The tensor that is written. Written.
+ * @param dim The dimensions to remove if their size is 1; absent means all. PyTorch's default:
+ *   absent. */
+DT_MUST_CHECK DT_API dt_status dt_squeeze_(
+    dt_tensor *input, const int64_t *dim, int64_t dim_n) DT_NOEXCEPT;
+
 /** Inserts a dimension of size 1.
  * @param input The input tensor.
  * @param dim Where it goes. */
 DT_MUST_CHECK DT_API dt_status dt_unsqueeze(
     dt_tensor *input, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `unsqueeze`.
+ * @param input The tensor that is written. Written.
+ * @param dim Where it goes. */
+DT_MUST_CHECK DT_API dt_status dt_unsqueeze_(dt_tensor *input, int64_t dim) DT_NOEXCEPT;
 
 /** Repeats dimensions of size 1 without a copy; dimensions may be added in front.
  * @param input The input tensor.
@@ -6055,6 +6415,50 @@ DT_MUST_CHECK DT_API dt_status dt_as_strided(
     dt_tensor *input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n,
     const int64_t *storage_offset, dt_tensor **out) DT_NOEXCEPT;
 
+/** In-place version of `as_strided`.
+ * @param input The tensor that is written. Written.
+ * @param size The shape.
+ * @param stride Steps in the storage, in elements; not negative.
+ * @param storage_offset Position of the first element; absent keeps the input's. PyTorch's default:
+ *   absent.
+ * @throws RuntimeError: the view would leave the storage. */
+DT_MUST_CHECK DT_API dt_status dt_as_strided_(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n,
+    const int64_t *storage_offset) DT_NOEXCEPT;
+
+/** Gives the tensor another shape, row-major from its first element on. What it had keeps its place
+ * in memory; where there is too little, the tensor moves, without its views, and what is new has
+ * arbitrary contents.
+ * @param input The input tensor. Written.
+ * @param size The new shape.
+ * @throws RuntimeError: the tensor requires grad. */
+DT_MUST_CHECK DT_API dt_status dt_resize_(
+    dt_tensor *input, const int64_t *size, int64_t size_n) DT_NOEXCEPT;
+
+/** resize_ to the shape of another tensor.
+ * @param input The input tensor. Written.
+ * @param the_template The tensor whose shape is taken.
+ * @throws RuntimeError: the tensor requires grad. */
+DT_MUST_CHECK DT_API dt_status dt_resize_as_(dt_tensor *input, dt_tensor *the_template) DT_NOEXCEPT;
+
+/** The same memory, read as another element type. It takes no part in a graph.
+ * @param input The input tensor.
+ * @param dtype The element type that the bytes are read as; the last dimension shrinks or grows
+ *   where its elements are larger or smaller.
+ * @throws RuntimeError: the last dimension does not lie in one piece, or does not fill whole
+ *   elements. */
+DT_MUST_CHECK DT_API dt_status dt_view_dtype(
+    dt_tensor *input, dt_dtype dtype, dt_tensor **out) DT_NOEXCEPT;
+
+/** All windows along a dimension: it counts them, and a new last dimension holds what is in them.
+ * @param input The input tensor.
+ * @param dimension The dimension along which windows slide.
+ * @param size The size of a window.
+ * @param step How far it slides each time.
+ * @throws RuntimeError: size is negative or larger than the dimension, or step is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_unfold(
+    dt_tensor *input, int64_t dimension, int64_t size, int64_t step, dt_tensor **out) DT_NOEXCEPT;
+
 /** A diagonal of two dimensions, as the last dimension.
  * @param input The input tensor.
  * @param offset Which diagonal: 0 is the main one, positive ones are above it. PyTorch's default:
@@ -6090,6 +6494,75 @@ DT_MUST_CHECK DT_API dt_status dt_split_with_sizes(
     dt_tensor *input, const int64_t *split_sizes, int64_t split_sizes_n, int64_t dim,
     dt_tensor_list **out) DT_NOEXCEPT;
 
+/** Splits a dimension into pieces whose sizes differ by one at most.
+ * @param input The input tensor.
+ * @param sections How many pieces.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
+ * @throws RuntimeError: sections is not positive. */
+DT_MUST_CHECK DT_API dt_status dt_split_sections(
+    dt_tensor *input, int64_t sections, int64_t dim, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** Splits a dimension at given places. tensor_split in Python.
+ * @param input The input tensor.
+ * @param indices Where pieces begin, but the first; as the bounds of slice.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: 0. */
+DT_MUST_CHECK DT_API dt_status dt_split_at(
+    dt_tensor *input, const int64_t *indices, int64_t indices_n, int64_t dim,
+    dt_tensor_list **out) DT_NOEXCEPT;
+
+/** Splits dimension 1, of a vector dimension 0, into equal pieces.
+ * @param input The input tensor.
+ * @param sections How many pieces.
+ * @throws RuntimeError: the size is no multiple of sections. */
+DT_MUST_CHECK DT_API dt_status dt_hsplit(
+    dt_tensor *input, int64_t sections, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** Splits dimension 0 of two or more into equal pieces.
+ * @param input The input tensor.
+ * @param sections How many pieces.
+ * @throws RuntimeError: the size is no multiple of sections. */
+DT_MUST_CHECK DT_API dt_status dt_vsplit(
+    dt_tensor *input, int64_t sections, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** Splits dimension 2 of three or more into equal pieces.
+ * @param input The input tensor.
+ * @param sections How many pieces.
+ * @throws RuntimeError: the size is no multiple of sections. */
+DT_MUST_CHECK DT_API dt_status dt_dsplit(
+    dt_tensor *input, int64_t sections, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** A number as a vector; else the input as it is.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_atleast_1d(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** A number or a vector as a matrix of one row; else the input as it is.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_atleast_2d(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_atleast_3d(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** All elements in row-major order: a view if they lie so, else a copy.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_ravel(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
+
+/** All tensors expanded to their common shape.
+ * @param tensors The tensors.
+ * @throws RuntimeError: the shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_broadcast_tensors(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor_list **out) DT_NOEXCEPT;
+
+/** The coordinates of a grid: for each vector a tensor of the grid's shape, which changes along one
+ * dimension.
+ * @param tensors Vectors or numbers of one dtype.
+ * @param indexing ij: one dimension for each vector, in their order; xy: the first two change
+ *   places. PyTorch's default: ij.
+ * @throws RuntimeError: the list is empty, or a tensor has more than one dimension. */
+DT_MUST_CHECK DT_API dt_status dt_meshgrid(
+    dt_tensor *const *tensors, int64_t tensors_n, const char *indexing,
+    dt_tensor_list **out) DT_NOEXCEPT;
+
 /** All slices along a dimension.
  * @param input The input tensor.
  * @param dim The dimension; negative ones count from the end. PyTorch's default: 0. */
@@ -6116,6 +6589,22 @@ DT_MUST_CHECK DT_API dt_status dt_stack(
  * @throws RuntimeError: there are fewer repeats than dimensions. */
 DT_MUST_CHECK DT_API dt_status dt_repeat(
     dt_tensor *input, const int64_t *repeats, int64_t repeats_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** A copy of a range along a dimension.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @param start The first index; negative ones count from the end.
+ * @param length How many.
+ * @throws RuntimeError: the range does not lie inside the dimension. */
+DT_MUST_CHECK DT_API dt_status dt_narrow_copy(
+    dt_tensor *input, int64_t dim, int64_t start, int64_t length, dt_tensor **out) DT_NOEXCEPT;
+
+/** The sum over what broadcasting would repeat.
+ * @param input The input tensor.
+ * @param size A shape that broadcasts to the input's.
+ * @throws RuntimeError: it does not. */
+DT_MUST_CHECK DT_API dt_status dt_sum_to_size(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** Reverses the order of elements along dimensions.
  * @param input The input tensor.
@@ -6398,6 +6887,55 @@ DT_MUST_CHECK DT_API dt_status dt_not_equal_(
 DT_MUST_CHECK DT_API dt_status dt_trapz(
     dt_tensor *y, dt_tensor *x, dt_scalar_kind dx_kind, int64_t dx_i, double dx_f, int64_t dim,
     dt_tensor **out) DT_NOEXCEPT;
+
+/* ---- views */
+
+/** Another name of `cat`.
+ * @param tensors The tensors.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
+ * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
+DT_MUST_CHECK DT_API dt_status dt_concat(
+    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `cat`.
+ * @param tensors The tensors.
+ * @param dim The dimension; negative ones count from the end. PyTorch's default: 0.
+ * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
+DT_MUST_CHECK DT_API dt_status dt_concatenate(
+    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `transpose`.
+ * @param input The input tensor.
+ * @param dim0 One dimension.
+ * @param dim1 The other. */
+DT_MUST_CHECK DT_API dt_status dt_swapdims(
+    dt_tensor *input, int64_t dim0, int64_t dim1, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `transpose_`.
+ * @param input The tensor that is written. Written.
+ * @param dim0 One dimension.
+ * @param dim1 The other. */
+DT_MUST_CHECK DT_API dt_status dt_swapdims_(
+    dt_tensor *input, int64_t dim0, int64_t dim1) DT_NOEXCEPT;
+
+/** Another name of `movedim`.
+ * @param input The input tensor.
+ * @param source The dimensions to move.
+ * @param destination Where they go.
+ * @throws RuntimeError: the lists differ in length or repeat a dimension. */
+DT_MUST_CHECK DT_API dt_status dt_moveaxis(
+    dt_tensor *input, const int64_t *source, int64_t source_n, const int64_t *destination,
+    int64_t destination_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `vstack`.
+ * @param tensors The tensors.
+ * @throws RuntimeError: the list is empty, or shapes differ in another dimension. */
+DT_MUST_CHECK DT_API dt_status dt_row_stack(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Another name of `nonzero`.
+ * @param input The input tensor. */
+DT_MUST_CHECK DT_API dt_status dt_argwhere(dt_tensor *input, dt_tensor **out) DT_NOEXCEPT;
 
 #ifdef __cplusplus
 }

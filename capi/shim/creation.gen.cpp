@@ -27,6 +27,39 @@ dt_status dt_empty(
   });
 }
 
+dt_status dt_empty_strided(
+    const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("empty_strided", [&] {
+    const auto size_ = list(size, size_n, "size");
+    const auto stride_ = list(stride, stride_n, "stride");
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    const Device device_ = optional_device(device_type, device_index, "device");
+    const bool requires_grad_ = requires_grad != 0;
+    need(out, "out");
+    put(out, dt::empty_strided(size_, stride_, dtype_, device_, requires_grad_));
+  });
+}
+
+dt_status dt_new_empty_strided(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n,
+    dt_dtype dtype, dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("new_empty_strided", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto size_ = list(size, size_n, "size");
+    const auto stride_ = list(stride, stride_n, "stride");
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    const Device device_ = optional_device(device_type, device_index, "device");
+    const bool requires_grad_ = requires_grad != 0;
+    need(out, "out");
+    put(out, dt::new_empty_strided(input_, size_, stride_, dtype_, device_, requires_grad_));
+  });
+}
+
 dt_status dt_zeros(
     const int64_t *size, int64_t size_n, dt_dtype dtype, dt_device_type device_type,
     int64_t device_index, int32_t requires_grad, dt_tensor **out) noexcept {
@@ -103,6 +136,25 @@ dt_status dt_linspace(
     const bool requires_grad_ = requires_grad != 0;
     need(out, "out");
     put(out, dt::linspace(start_, end_, steps_, dtype_, device_, requires_grad_));
+  });
+}
+
+dt_status dt_logspace(
+    dt_scalar_kind start_kind, int64_t start_i, double start_f, dt_scalar_kind end_kind,
+    int64_t end_i, double end_f, int64_t steps, double base, dt_dtype dtype,
+    dt_device_type device_type, int64_t device_index, int32_t requires_grad,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("logspace", [&] {
+    const Scalar start_ = scalar(start_kind, start_i, start_f, "start");
+    const Scalar end_ = scalar(end_kind, end_i, end_f, "end");
+    const auto steps_ = steps;
+    const auto base_ = base;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    const Device device_ = optional_device(device_type, device_index, "device");
+    const bool requires_grad_ = requires_grad != 0;
+    need(out, "out");
+    put(out, dt::logspace(start_, end_, steps_, base_, dtype_, device_, requires_grad_));
   });
 }
 

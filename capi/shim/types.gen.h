@@ -23,6 +23,7 @@ template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; 
 template <> struct EnumLimit<Approximate> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Activation> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Interpolation> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<PaddingMode> { static constexpr int32_t last = 4; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<LogLevel> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 
 static_assert(sizeof(dt_data_loader_options) == 48);

@@ -4,6 +4,8 @@
 #include "capi/shim/adapters.h"
 #include "capi/shim/guard.h"
 #include "capi/shim/types.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/shapes.gen.h"
 #include "core/ops/views.gen.h"
 
 using namespace dt;
@@ -102,6 +104,35 @@ dt_status dt_transpose(dt_tensor *input, int64_t dim0, int64_t dim1, dt_tensor *
   });
 }
 
+dt_status dt_transpose_(dt_tensor *input, int64_t dim0, int64_t dim1) noexcept {
+  return guard("transpose_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim0_ = dim0;
+    const auto dim1_ = dim1;
+    dt::transpose_(input_, dim0_, dim1_);
+  });
+}
+
+dt_status dt_swapaxes(dt_tensor *input, int64_t axis0, int64_t axis1, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("swapaxes", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto axis0_ = axis0;
+    const auto axis1_ = axis1;
+    need(out, "out");
+    put(out, transpose(input_, axis0_, axis1_));
+  });
+}
+
+dt_status dt_swapaxes_(dt_tensor *input, int64_t axis0, int64_t axis1) noexcept {
+  return guard("swapaxes_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto axis0_ = axis0;
+    const auto axis1_ = axis1;
+    transpose_(input_, axis0_, axis1_);
+  });
+}
+
 dt_status dt_permute(
     dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out) noexcept {
   clear_all(out);
@@ -135,6 +166,13 @@ dt_status dt_t(dt_tensor *input, dt_tensor **out) noexcept {
   });
 }
 
+dt_status dt_t_(dt_tensor *input) noexcept {
+  return guard("t_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    dt::t_(input_);
+  });
+}
+
 dt_status dt_squeeze(
     dt_tensor *input, const int64_t *dim, int64_t dim_n, dt_tensor **out) noexcept {
   clear_all(out);
@@ -146,6 +184,14 @@ dt_status dt_squeeze(
   });
 }
 
+dt_status dt_squeeze_(dt_tensor *input, const int64_t *dim, int64_t dim_n) noexcept {
+  return guard("squeeze_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = optional_list(dim, dim_n, "dim");
+    dt::squeeze_(input_, dim_);
+  });
+}
+
 dt_status dt_unsqueeze(dt_tensor *input, int64_t dim, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("unsqueeze", [&] {
@@ -153,6 +199,14 @@ dt_status dt_unsqueeze(dt_tensor *input, int64_t dim, dt_tensor **out) noexcept 
     const auto dim_ = dim;
     need(out, "out");
     put(out, dt::unsqueeze(input_, dim_));
+  });
+}
+
+dt_status dt_unsqueeze_(dt_tensor *input, int64_t dim) noexcept {
+  return guard("unsqueeze_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    dt::unsqueeze_(input_, dim_);
   });
 }
 
@@ -241,6 +295,57 @@ dt_status dt_as_strided(
   });
 }
 
+dt_status dt_as_strided_(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n,
+    const int64_t *storage_offset) noexcept {
+  return guard("as_strided_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto size_ = list(size, size_n, "size");
+    const auto stride_ = list(stride, stride_n, "stride");
+    const auto storage_offset_ = optional_number(storage_offset);
+    dt::as_strided_(input_, size_, stride_, storage_offset_);
+  });
+}
+
+dt_status dt_resize_(dt_tensor *input, const int64_t *size, int64_t size_n) noexcept {
+  return guard("resize_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto size_ = list(size, size_n, "size");
+    dt::resize_(input_, size_);
+  });
+}
+
+dt_status dt_resize_as_(dt_tensor *input, dt_tensor *the_template) noexcept {
+  return guard("resize_as_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> the_template_pin(the_template, "the_template"); auto& the_template_ = *the_template_pin;
+    dt::resize_as_(input_, the_template_);
+  });
+}
+
+dt_status dt_view_dtype(dt_tensor *input, dt_dtype dtype, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("view_dtype", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const DType dtype_ = enum_value<DType>(dtype, "dtype");
+    need(out, "out");
+    put(out, dt::view_dtype(input_, dtype_));
+  });
+}
+
+dt_status dt_unfold(
+    dt_tensor *input, int64_t dimension, int64_t size, int64_t step, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("unfold", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dimension_ = dimension;
+    const auto size_ = size;
+    const auto step_ = step;
+    need(out, "out");
+    put(out, dt::unfold(input_, dimension_, size_, step_));
+  });
+}
+
 dt_status dt_diagonal(
     dt_tensor *input, int64_t offset, int64_t dim1, int64_t dim2, dt_tensor **out) noexcept {
   clear_all(out);
@@ -290,6 +395,119 @@ dt_status dt_split_with_sizes(
   });
 }
 
+dt_status dt_split_sections(
+    dt_tensor *input, int64_t sections, int64_t dim, dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("split_sections", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto sections_ = sections;
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::split_sections(input_, sections_, dim_));
+  });
+}
+
+dt_status dt_split_at(
+    dt_tensor *input, const int64_t *indices, int64_t indices_n, int64_t dim,
+    dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("split_at", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto indices_ = list(indices, indices_n, "indices");
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::split_at(input_, indices_, dim_));
+  });
+}
+
+dt_status dt_hsplit(dt_tensor *input, int64_t sections, dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("hsplit", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto sections_ = sections;
+    need(out, "out");
+    put(out, dt::hsplit(input_, sections_));
+  });
+}
+
+dt_status dt_vsplit(dt_tensor *input, int64_t sections, dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("vsplit", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto sections_ = sections;
+    need(out, "out");
+    put(out, dt::vsplit(input_, sections_));
+  });
+}
+
+dt_status dt_dsplit(dt_tensor *input, int64_t sections, dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("dsplit", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto sections_ = sections;
+    need(out, "out");
+    put(out, dt::dsplit(input_, sections_));
+  });
+}
+
+dt_status dt_atleast_1d(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("atleast_1d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, dt::atleast_1d(input_));
+  });
+}
+
+dt_status dt_atleast_2d(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("atleast_2d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, dt::atleast_2d(input_));
+  });
+}
+
+dt_status dt_atleast_3d(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("atleast_3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, dt::atleast_3d(input_));
+  });
+}
+
+dt_status dt_ravel(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("ravel", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, dt::ravel(input_));
+  });
+}
+
+dt_status dt_broadcast_tensors(
+    dt_tensor *const *tensors, int64_t tensors_n, dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("broadcast_tensors", [&] {
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    need(out, "out");
+    put(out, dt::broadcast_tensors(tensors_));
+  });
+}
+
+dt_status dt_meshgrid(
+    dt_tensor *const *tensors, int64_t tensors_n, const char *indexing,
+    dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("meshgrid", [&] {
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    const std::string indexing_ = string(indexing, "indexing");
+    need(out, "out");
+    put(out, dt::meshgrid(tensors_, indexing_));
+  });
+}
+
 dt_status dt_unbind(dt_tensor *input, int64_t dim, dt_tensor_list **out) noexcept {
   clear_all(out);
   return guard("unbind", [&] {
@@ -333,6 +551,30 @@ dt_status dt_repeat(
   });
 }
 
+dt_status dt_narrow_copy(
+    dt_tensor *input, int64_t dim, int64_t start, int64_t length, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("narrow_copy", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const auto start_ = start;
+    const auto length_ = length;
+    need(out, "out");
+    put(out, dt::narrow_copy(input_, dim_, start_, length_));
+  });
+}
+
+dt_status dt_sum_to_size(
+    dt_tensor *input, const int64_t *size, int64_t size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("sum_to_size", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto size_ = list(size, size_n, "size");
+    need(out, "out");
+    put(out, dt::sum_to_size(input_, size_));
+  });
+}
+
 dt_status dt_flip(dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("flip", [&] {
@@ -340,5 +582,78 @@ dt_status dt_flip(dt_tensor *input, const int64_t *dims, int64_t dims_n, dt_tens
     const auto dims_ = list(dims, dims_n, "dims");
     need(out, "out");
     put(out, dt::flip(input_, dims_));
+  });
+}
+
+dt_status dt_concat(
+    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("concat", [&] {
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, cat(tensors_, dim_));
+  });
+}
+
+dt_status dt_concatenate(
+    dt_tensor *const *tensors, int64_t tensors_n, int64_t dim, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("concatenate", [&] {
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, cat(tensors_, dim_));
+  });
+}
+
+dt_status dt_swapdims(dt_tensor *input, int64_t dim0, int64_t dim1, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("swapdims", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim0_ = dim0;
+    const auto dim1_ = dim1;
+    need(out, "out");
+    put(out, transpose(input_, dim0_, dim1_));
+  });
+}
+
+dt_status dt_swapdims_(dt_tensor *input, int64_t dim0, int64_t dim1) noexcept {
+  return guard("swapdims_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim0_ = dim0;
+    const auto dim1_ = dim1;
+    transpose_(input_, dim0_, dim1_);
+  });
+}
+
+dt_status dt_moveaxis(
+    dt_tensor *input, const int64_t *source, int64_t source_n, const int64_t *destination,
+    int64_t destination_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("moveaxis", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto source_ = list(source, source_n, "source");
+    const auto destination_ = list(destination, destination_n, "destination");
+    need(out, "out");
+    put(out, movedim(input_, source_, destination_));
+  });
+}
+
+dt_status dt_row_stack(dt_tensor *const *tensors, int64_t tensors_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("row_stack", [&] {
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    need(out, "out");
+    put(out, vstack(tensors_));
+  });
+}
+
+dt_status dt_argwhere(dt_tensor *input, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("argwhere", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    need(out, "out");
+    put(out, nonzero(input_));
   });
 }

@@ -19,6 +19,7 @@ class CopySlices final : public Node {
         inner_(std::move(inner)),
         strides_(repeats_memory(base) ? contiguous_strides(base.sizes()) : base.strides()) {
     for (TensorImpl* v = view.impl(); v->autograd.view; v = v->autograd.view->parent.get()) {
+      check_recipe_holds(*v->autograd.view);
       recipes_.push_back(v->autograd.view->recipe);
       if (recipes_.back().kind != ViewRecipe::kAsStrided) continue;
       recipes_.back().start -= base.offset();  // the gradient's memory begins with the base

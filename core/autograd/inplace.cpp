@@ -39,6 +39,10 @@ void check_inplace(const Tensor& x, bool recorded) {
            "unsupported operation: more than one element of the written-to tensor refers to a "
            "single memory location. "
            "Please clone() the tensor before performing the operation.");
+  check_history_change(x, recorded);
+}
+
+void check_history_change(const Tensor& x, bool recorded) {
   if (!grad_enabled()) return;
   const Autograd& a = x.impl()->autograd;
   DT_CHECK(!a.requires_grad, kRuntimeError,

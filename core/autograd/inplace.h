@@ -14,6 +14,8 @@ bool repeats_memory(const Tensor& x);
 // PyTorch's refusals: leaves that require grad, expanded memory, views made without grad mode.
 // `recorded`: whether the op will become part of the graph.
 void check_inplace(const Tensor& x, bool recorded);
+// Those that do not concern memory.
+void check_history_change(const Tensor& x, bool recorded);
 
 // A copy of x's elements with x's place in the graph: what a formula saves before x is overwritten.
 Tensor history_clone(const Tensor& x);

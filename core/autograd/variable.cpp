@@ -28,6 +28,7 @@ void refresh_view(TensorImpl* x) {
   for (TensorImpl* v = x; is_stale(v); v = v->autograd.view->parent.get()) chain.push_back(v);
   for (; !chain.empty(); chain.pop_back()) {
     ViewInfo& view = *chain.back()->autograd.view;
+    check_recipe_holds(view);
     view.seen_rebase = rebased;  // first: recording looks at the view again
     if (is_in_graph(view.parent->autograd)) record_view_of(chain.back(), Tensor(view.parent));
   }
@@ -177,15 +178,22 @@ void Tensor::set_data(const Tensor& other) const {
   // backward would know what to do with it.
   const bool fits = other.sizes() == sizes() && other.dtype() == dtype();
   auto own_version = Ref<VersionCell>::adopt(new VersionCell(version() + !fits));
-  Ref<Storage> storage = other.storage();
   std::unique_ptr<ViewInfo> view;  // it is no view of its base's memory any more
+  {
+    Guard guard(impl_->autograd.lock);
+    view.swap(impl_->autograd.view);
+    std::swap(impl_->own_version, own_version);
+    impl_->dtype = other.dtype();
+  }
+  set_look(other);
+}
+
+void Tensor::set_look(const Tensor& other) const {
+  Ref<Storage> storage = other.storage();
   Guard guard(impl_->autograd.lock);
-  view.swap(impl_->autograd.view);
   std::swap(impl_->storage, storage);  // what was there is freed after the lock was given back
-  std::swap(impl_->own_version, own_version);
   impl_->offset = other.offset();
   impl_->numel = other.numel();
-  impl_->dtype = other.dtype();
   impl_->contiguous = other.impl_->contiguous;
   impl_->sizes = other.sizes();
   impl_->strides = other.strides();

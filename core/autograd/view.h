@@ -3,6 +3,8 @@
 // op).
 #pragma once
 
+#include <functional>
+
 #include "core/autograd/node.h"
 
 namespace dt {
@@ -15,6 +17,7 @@ struct ViewRecipe {
     kSelect,    // dim, start: the index
     kExpand,    // dims: the new sizes
     kDiagonal,  // dim, dim2; start: the offset
+    kUnfold,    // dim, step; start: the size of a window
     kAsStrided  // dims, strides, start: the view; source_strides, source_start: what it was made
                 // from
   };
@@ -33,6 +36,7 @@ struct ViewInfo {
   const char* node_name;
   uint32_t seen_rebase;    // the base's `rebased` when this view's node was made
   bool made_without_grad;  // it, or a view that it was made from
+  uint32_t seen_relook;    // the parent's `relooked` when this view was made
 };
 
 // Applies the recipe as a differentiable op (core/ops/view_recipes.cpp, as the next).
@@ -46,6 +50,13 @@ Tensor make_view(const char* node_name, const Tensor& x, const Dims& sizes, cons
 
 // Records `view` as its recipe applied to `parent`.
 void record_view_of(TensorImpl* view, const Tensor& parent);
+
+// `self` becomes the view of itself that look(what it was) is, in place: `self` in another shape,
+// with its place in the graph. Views that were made of it before stay as they are.
+const Tensor& look_again(const Tensor& self, const std::function<Tensor(const Tensor&)>& look);
+
+// Refuses a view of what has another shape by now: its recipe means nothing there any more.
+void check_recipe_holds(const ViewInfo& view);
 
 // The tensor that a chain of views began with, or x itself.
 inline TensorImpl* view_base(TensorImpl* x) {

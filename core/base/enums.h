@@ -51,6 +51,15 @@ enum class Interpolation : int32_t {
   kNearestExact = 2,  // The nearest one, for an element's place is its middle.
 };
 
+// What padding is filled with.
+enum class PaddingMode : int32_t {
+  kDefault = 0,
+  kConstant = 1,  // One number.
+  kReflect = 2,  // The elements in a mirror that stands on the last one, which is not repeated.
+  kReplicate = 3,  // The last element.
+  kCircular = 4,  // The elements from the other end on.
+};
+
 // How serious a log message is.
 enum class LogLevel : int32_t {
   kDefault = 0,

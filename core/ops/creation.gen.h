@@ -23,6 +23,16 @@ Tensor empty(
     IntList size, DType dtype = DType::kDefault, Device device = {}, bool requires_grad = false,
     MemoryFormat memory_format = MemoryFormat::kDefault);
 
+// A tensor with given strides and arbitrary contents.
+Tensor empty_strided(
+    IntList size, IntList stride, DType dtype = DType::kDefault, Device device = {},
+    bool requires_grad = false);
+
+// A tensor with given strides and arbitrary contents, of this tensor's dtype and device.
+Tensor new_empty_strided(
+    const Tensor& input, IntList size, IntList stride, DType dtype = DType::kDefault,
+    Device device = {}, bool requires_grad = false);
+
 // A tensor filled with 0.
 Tensor zeros(
     IntList size, DType dtype = DType::kDefault, Device device = {}, bool requires_grad = false);
@@ -45,6 +55,11 @@ Tensor arange(
 Tensor linspace(
     const Scalar& start, const Scalar& end, int64_t steps, DType dtype = DType::kDefault,
     Device device = {}, bool requires_grad = false);
+
+// Powers of base whose exponents are evenly spaced from start to end, 1-d.
+Tensor logspace(
+    const Scalar& start, const Scalar& end, int64_t steps, double base = 10.0,
+    DType dtype = DType::kDefault, Device device = {}, bool requires_grad = false);
 
 // A matrix with ones on the diagonal and zeros elsewhere.
 Tensor eye(

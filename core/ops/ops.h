@@ -15,6 +15,7 @@
 #include "core/ops/pool.gen.h"
 #include "core/ops/random.gen.h"
 #include "core/ops/reduce.gen.h"
+#include "core/ops/shapes.gen.h"
 #include "core/ops/sorting.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/ops/vision.gen.h"

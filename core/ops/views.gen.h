@@ -39,6 +39,9 @@ Tensor unflatten(const Tensor& input, int64_t dim, IntList sizes);
 // Swaps two dimensions.
 Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1);
 
+// In-place version of `transpose`.
+const Tensor& transpose_(const Tensor& input, int64_t dim0, int64_t dim1);
+
 // Puts the dimensions in another order.
 Tensor permute(const Tensor& input, IntList dims);
 
@@ -48,11 +51,20 @@ Tensor movedim(const Tensor& input, IntList source, IntList destination);
 // The transpose of a matrix; a 0-d or 1-d tensor as it is.
 Tensor t(const Tensor& input);
 
+// In-place version of `t`.
+const Tensor& t_(const Tensor& input);
+
 // Removes dimensions of size 1.
 Tensor squeeze(const Tensor& input, std::optional<IntList> dim = {});
 
+// In-place version of `squeeze`.
+const Tensor& squeeze_(const Tensor& input, std::optional<IntList> dim = {});
+
 // Inserts a dimension of size 1.
 Tensor unsqueeze(const Tensor& input, int64_t dim);
+
+// In-place version of `unsqueeze`.
+const Tensor& unsqueeze_(const Tensor& input, int64_t dim);
 
 // Repeats dimensions of size 1 without a copy; dimensions may be added in front.
 Tensor expand(const Tensor& input, IntList size);
@@ -78,6 +90,24 @@ Tensor slice(
 Tensor as_strided(
     const Tensor& input, IntList size, IntList stride, std::optional<int64_t> storage_offset = {});
 
+// In-place version of `as_strided`.
+const Tensor& as_strided_(
+    const Tensor& input, IntList size, IntList stride, std::optional<int64_t> storage_offset = {});
+
+// Gives the tensor another shape, row-major from its first element on. What it had keeps its place
+// in memory; where there is too little, the tensor moves, without its views, and what is new has
+// arbitrary contents.
+const Tensor& resize_(const Tensor& input, IntList size);
+
+// resize_ to the shape of another tensor.
+const Tensor& resize_as_(const Tensor& input, const Tensor& the_template);
+
+// The same memory, read as another element type. It takes no part in a graph.
+Tensor view_dtype(const Tensor& input, DType dtype);
+
+// All windows along a dimension: it counts them, and a new last dimension holds what is in them.
+Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step);
+
 // A diagonal of two dimensions, as the last dimension.
 Tensor diagonal(const Tensor& input, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1);
 
@@ -90,6 +120,40 @@ std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim =
 // Splits a dimension into pieces of given sizes.
 std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, int64_t dim = 0);
 
+// Splits a dimension into pieces whose sizes differ by one at most.
+std::vector<Tensor> split_sections(const Tensor& input, int64_t sections, int64_t dim = 0);
+
+// Splits a dimension at given places. tensor_split in Python.
+std::vector<Tensor> split_at(const Tensor& input, IntList indices, int64_t dim = 0);
+
+// Splits dimension 1, of a vector dimension 0, into equal pieces.
+std::vector<Tensor> hsplit(const Tensor& input, int64_t sections);
+
+// Splits dimension 0 of two or more into equal pieces.
+std::vector<Tensor> vsplit(const Tensor& input, int64_t sections);
+
+// Splits dimension 2 of three or more into equal pieces.
+std::vector<Tensor> dsplit(const Tensor& input, int64_t sections);
+
+// A number as a vector; else the input as it is.
+Tensor atleast_1d(const Tensor& input);
+
+// A number or a vector as a matrix of one row; else the input as it is.
+Tensor atleast_2d(const Tensor& input);
+
+// A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
+Tensor atleast_3d(const Tensor& input);
+
+// All elements in row-major order: a view if they lie so, else a copy.
+Tensor ravel(const Tensor& input);
+
+// All tensors expanded to their common shape.
+std::vector<Tensor> broadcast_tensors(TensorList tensors);
+
+// The coordinates of a grid: for each vector a tensor of the grid's shape, which changes along one
+// dimension.
+std::vector<Tensor> meshgrid(TensorList tensors, const std::string& indexing = "ij");
+
 // All slices along a dimension.
 std::vector<Tensor> unbind(const Tensor& input, int64_t dim = 0);
 
@@ -101,6 +165,12 @@ Tensor stack(TensorList tensors, int64_t dim = 0);
 
 // Copies the input several times along each dimension.
 Tensor repeat(const Tensor& input, IntList repeats);
+
+// A copy of a range along a dimension.
+Tensor narrow_copy(const Tensor& input, int64_t dim, int64_t start, int64_t length);
+
+// The sum over what broadcasting would repeat.
+Tensor sum_to_size(const Tensor& input, IntList size);
 
 // Reverses the order of elements along dimensions.
 Tensor flip(const Tensor& input, IntList dims);

@@ -33,6 +33,7 @@ struct Autograd {
   bool requires_grad = false;  // set by the user, on leaves
   int32_t output_index = 0;    // this tensor is output number `output_index` of `node`
   uint32_t rebased = 0;        // how often an in-place op replaced `node`: views compare it
+  uint32_t relooked = 0;       // how often its shape was changed in place: likewise
   Node* node = nullptr;        // what made this tensor (grad_fn); null for leaves
   AccumulateGrad* accumulator = nullptr;  // where gradients of a leaf arrive; made when first used
   GradSlot* slot = nullptr;               // what .grad is in; made when first used
@@ -117,6 +118,9 @@ class Tensor {
   // Looks at other's memory from now on, as `x.data = other`; history and grad stay. The caller
   // makes sure that no other thread uses this tensor meanwhile.
   void set_data(const Tensor& other) const;
+  // Has other's sizes, strides and place in memory from now on. Other's is the same storage, or the
+  // caller knows what becomes of views.
+  void set_look(const Tensor& other) const;
   Tensor detach() const;          // shares memory and version, not the graph
   const Tensor& detach_() const;  // leaves the graph itself
   Tensor detach_version() const;  // as `x.data`: shares the memory alone

@@ -14,6 +14,38 @@ static void test_empty(void) {
   EXPECT(TYPE_ERROR, "empty", dt_empty(good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, DT_MEMORY_FORMAT_CONTIGUOUS, NULL));
 }
 
+static void test_empty_strided(void) {
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(NULL, 2, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(NULL, -1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(good.i64s, -7, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(good.i64s, 1, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(good.i64s, 1, NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(good.i64s, 1, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(good.i64s, 1, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(good.i64s, 1, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "empty_strided", dt_empty_strided(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "empty_strided", dt_empty_strided(good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
+}
+
+static void test_new_empty_strided(void) {
+  EXPECT(HANDLE, "new_empty_strided", dt_new_empty_strided((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_empty_strided", dt_new_empty_strided((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_empty_strided", dt_new_empty_strided((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "new_empty_strided", dt_new_empty_strided(NULL, good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, NULL, 2, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, NULL, -1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, -7, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, 1, NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, 1, NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, 1, good.i64s, -7, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, 1, good.i64s, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, 1, good.i64s, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "new_empty_strided", dt_new_empty_strided(good.tensor, good.i64s, 1, good.i64s, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
+}
+
 static void test_zeros(void) {
   EXPECT(VALUE_ERROR, "zeros", dt_zeros(NULL, 2, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "zeros", dt_zeros(NULL, -1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
@@ -73,6 +105,18 @@ static void test_linspace(void) {
   EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "linspace", dt_linspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
+}
+
+static void test_logspace(void) {
+  EXPECT(TYPE_ERROR, "logspace", dt_logspace(99, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logspace", dt_logspace(0, 0, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logspace", dt_logspace(DT_SCALAR_KIND_INT, 1, 0.0, 99, 0, 0.0, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logspace", dt_logspace(DT_SCALAR_KIND_INT, 1, 0.0, 0, 0, 0.0, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "logspace", dt_logspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 1, 99, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "logspace", dt_logspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 1, -1, DT_DEVICE_TYPE_CPU, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "logspace", dt_logspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 1, DT_DTYPE_FLOAT32, 99, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "logspace", dt_logspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "logspace", dt_logspace(DT_SCALAR_KIND_INT, 1, 0.0, DT_SCALAR_KIND_INT, 1, 0.0, 1, 1, DT_DTYPE_FLOAT32, DT_DEVICE_TYPE_CPU, 0, 1, NULL));
 }
 
 static void test_eye(void) {
@@ -361,11 +405,14 @@ static void test_zero_(void) {
 int main(void) {
   misuse_begin();
   test_empty();
+  test_empty_strided();
+  test_new_empty_strided();
   test_zeros();
   test_ones();
   test_full();
   test_arange();
   test_linspace();
+  test_logspace();
   test_eye();
   test_scalar_tensor();
   test_empty_like();

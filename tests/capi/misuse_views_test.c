@@ -89,6 +89,28 @@ static void test_transpose(void) {
   EXPECT(TYPE_ERROR, "transpose", dt_transpose(good.tensor, 1, 1, NULL));
 }
 
+static void test_transpose_(void) {
+  EXPECT(HANDLE, "transpose_", dt_transpose_((dt_tensor *)bad.released, 1, 1));
+  EXPECT(HANDLE, "transpose_", dt_transpose_((dt_tensor *)bad.garbage, 1, 1));
+  EXPECT(HANDLE, "transpose_", dt_transpose_((dt_tensor *)bad.foreign, 1, 1));
+  EXPECT(HANDLE, "transpose_", dt_transpose_(NULL, 1, 1));
+}
+
+static void test_swapaxes(void) {
+  EXPECT(HANDLE, "swapaxes", dt_swapaxes((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "swapaxes", dt_swapaxes((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "swapaxes", dt_swapaxes((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "swapaxes", dt_swapaxes(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "swapaxes", dt_swapaxes(good.tensor, 1, 1, NULL));
+}
+
+static void test_swapaxes_(void) {
+  EXPECT(HANDLE, "swapaxes_", dt_swapaxes_((dt_tensor *)bad.released, 1, 1));
+  EXPECT(HANDLE, "swapaxes_", dt_swapaxes_((dt_tensor *)bad.garbage, 1, 1));
+  EXPECT(HANDLE, "swapaxes_", dt_swapaxes_((dt_tensor *)bad.foreign, 1, 1));
+  EXPECT(HANDLE, "swapaxes_", dt_swapaxes_(NULL, 1, 1));
+}
+
 static void test_permute(void) {
   EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "permute", dt_permute((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
@@ -122,6 +144,13 @@ static void test_t(void) {
   EXPECT(TYPE_ERROR, "t", dt_t(good.tensor, NULL));
 }
 
+static void test_t_(void) {
+  EXPECT(HANDLE, "t_", dt_t_((dt_tensor *)bad.released));
+  EXPECT(HANDLE, "t_", dt_t_((dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "t_", dt_t_((dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "t_", dt_t_(NULL));
+}
+
 static void test_squeeze(void) {
   EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "squeeze", dt_squeeze((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
@@ -133,12 +162,29 @@ static void test_squeeze(void) {
   EXPECT(TYPE_ERROR, "squeeze", dt_squeeze(good.tensor, good.i64s, 1, NULL));
 }
 
+static void test_squeeze_(void) {
+  EXPECT(HANDLE, "squeeze_", dt_squeeze_((dt_tensor *)bad.released, good.i64s, 1));
+  EXPECT(HANDLE, "squeeze_", dt_squeeze_((dt_tensor *)bad.garbage, good.i64s, 1));
+  EXPECT(HANDLE, "squeeze_", dt_squeeze_((dt_tensor *)bad.foreign, good.i64s, 1));
+  EXPECT(HANDLE, "squeeze_", dt_squeeze_(NULL, good.i64s, 1));
+  EXPECT(VALUE_ERROR, "squeeze_", dt_squeeze_(good.tensor, NULL, 2));
+  EXPECT(VALUE_ERROR, "squeeze_", dt_squeeze_(good.tensor, NULL, -1));
+  EXPECT(VALUE_ERROR, "squeeze_", dt_squeeze_(good.tensor, good.i64s, -7));
+}
+
 static void test_unsqueeze(void) {
   EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "unsqueeze", dt_unsqueeze((dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "unsqueeze", dt_unsqueeze(NULL, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "unsqueeze", dt_unsqueeze(good.tensor, 1, NULL));
+}
+
+static void test_unsqueeze_(void) {
+  EXPECT(HANDLE, "unsqueeze_", dt_unsqueeze_((dt_tensor *)bad.released, 1));
+  EXPECT(HANDLE, "unsqueeze_", dt_unsqueeze_((dt_tensor *)bad.garbage, 1));
+  EXPECT(HANDLE, "unsqueeze_", dt_unsqueeze_((dt_tensor *)bad.foreign, 1));
+  EXPECT(HANDLE, "unsqueeze_", dt_unsqueeze_(NULL, 1));
 }
 
 static void test_expand(void) {
@@ -213,6 +259,59 @@ static void test_as_strided(void) {
   EXPECT(TYPE_ERROR, "as_strided", dt_as_strided(good.tensor, good.i64s, 1, good.i64s, 1, NULL, NULL));
 }
 
+static void test_as_strided_(void) {
+  EXPECT(HANDLE, "as_strided_", dt_as_strided_((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, NULL));
+  EXPECT(HANDLE, "as_strided_", dt_as_strided_((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, NULL));
+  EXPECT(HANDLE, "as_strided_", dt_as_strided_((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, NULL));
+  EXPECT(HANDLE, "as_strided_", dt_as_strided_(NULL, good.i64s, 1, good.i64s, 1, NULL));
+  EXPECT(VALUE_ERROR, "as_strided_", dt_as_strided_(good.tensor, NULL, 2, good.i64s, 1, NULL));
+  EXPECT(VALUE_ERROR, "as_strided_", dt_as_strided_(good.tensor, NULL, -1, good.i64s, 1, NULL));
+  EXPECT(VALUE_ERROR, "as_strided_", dt_as_strided_(good.tensor, good.i64s, -7, good.i64s, 1, NULL));
+  EXPECT(VALUE_ERROR, "as_strided_", dt_as_strided_(good.tensor, good.i64s, 1, NULL, 2, NULL));
+  EXPECT(VALUE_ERROR, "as_strided_", dt_as_strided_(good.tensor, good.i64s, 1, NULL, -1, NULL));
+  EXPECT(VALUE_ERROR, "as_strided_", dt_as_strided_(good.tensor, good.i64s, 1, good.i64s, -7, NULL));
+}
+
+static void test_resize_(void) {
+  EXPECT(HANDLE, "resize_", dt_resize_((dt_tensor *)bad.released, good.i64s, 1));
+  EXPECT(HANDLE, "resize_", dt_resize_((dt_tensor *)bad.garbage, good.i64s, 1));
+  EXPECT(HANDLE, "resize_", dt_resize_((dt_tensor *)bad.foreign, good.i64s, 1));
+  EXPECT(HANDLE, "resize_", dt_resize_(NULL, good.i64s, 1));
+  EXPECT(VALUE_ERROR, "resize_", dt_resize_(good.tensor, NULL, 2));
+  EXPECT(VALUE_ERROR, "resize_", dt_resize_(good.tensor, NULL, -1));
+  EXPECT(VALUE_ERROR, "resize_", dt_resize_(good.tensor, good.i64s, -7));
+}
+
+static void test_resize_as_(void) {
+  EXPECT(HANDLE, "resize_as_", dt_resize_as_((dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "resize_as_", dt_resize_as_((dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "resize_as_", dt_resize_as_((dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "resize_as_", dt_resize_as_(NULL, good.tensor));
+  EXPECT(HANDLE, "resize_as_", dt_resize_as_(good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "resize_as_", dt_resize_as_(good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "resize_as_", dt_resize_as_(good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "resize_as_", dt_resize_as_(good.tensor, NULL));
+}
+
+static void test_view_dtype(void) {
+  EXPECT(HANDLE, "view_dtype", dt_view_dtype((dt_tensor *)bad.released, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_dtype", dt_view_dtype((dt_tensor *)bad.garbage, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_dtype", dt_view_dtype((dt_tensor *)bad.foreign, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "view_dtype", dt_view_dtype(NULL, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "view_dtype", dt_view_dtype(good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "view_dtype", dt_view_dtype(good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "view_dtype", dt_view_dtype(good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "view_dtype", dt_view_dtype(good.tensor, DT_DTYPE_FLOAT32, NULL));
+}
+
+static void test_unfold(void) {
+  EXPECT(HANDLE, "unfold", dt_unfold((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unfold", dt_unfold((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unfold", dt_unfold((dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "unfold", dt_unfold(NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "unfold", dt_unfold(good.tensor, 1, 1, 1, NULL));
+}
+
 static void test_diagonal(void) {
   EXPECT(HANDLE, "diagonal", dt_diagonal((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "diagonal", dt_diagonal((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
@@ -246,6 +345,102 @@ static void test_split_with_sizes(void) {
   EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, NULL, -1, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, good.i64s, -7, 1, (dt_tensor_list **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "split_with_sizes", dt_split_with_sizes(good.tensor, good.i64s, 1, 1, NULL));
+}
+
+static void test_split_sections(void) {
+  EXPECT(HANDLE, "split_sections", dt_split_sections((dt_tensor *)bad.released, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_sections", dt_split_sections((dt_tensor *)bad.garbage, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_sections", dt_split_sections((dt_tensor *)bad.foreign, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_sections", dt_split_sections(NULL, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "split_sections", dt_split_sections(good.tensor, 1, 1, NULL));
+}
+
+static void test_split_at(void) {
+  EXPECT(HANDLE, "split_at", dt_split_at((dt_tensor *)bad.released, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_at", dt_split_at((dt_tensor *)bad.garbage, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_at", dt_split_at((dt_tensor *)bad.foreign, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "split_at", dt_split_at(NULL, good.i64s, 1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "split_at", dt_split_at(good.tensor, NULL, 2, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "split_at", dt_split_at(good.tensor, NULL, -1, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "split_at", dt_split_at(good.tensor, good.i64s, -7, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "split_at", dt_split_at(good.tensor, good.i64s, 1, 1, NULL));
+}
+
+static void test_hsplit(void) {
+  EXPECT(HANDLE, "hsplit", dt_hsplit((dt_tensor *)bad.released, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "hsplit", dt_hsplit((dt_tensor *)bad.garbage, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "hsplit", dt_hsplit((dt_tensor *)bad.foreign, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "hsplit", dt_hsplit(NULL, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "hsplit", dt_hsplit(good.tensor, 1, NULL));
+}
+
+static void test_vsplit(void) {
+  EXPECT(HANDLE, "vsplit", dt_vsplit((dt_tensor *)bad.released, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "vsplit", dt_vsplit((dt_tensor *)bad.garbage, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "vsplit", dt_vsplit((dt_tensor *)bad.foreign, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "vsplit", dt_vsplit(NULL, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "vsplit", dt_vsplit(good.tensor, 1, NULL));
+}
+
+static void test_dsplit(void) {
+  EXPECT(HANDLE, "dsplit", dt_dsplit((dt_tensor *)bad.released, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "dsplit", dt_dsplit((dt_tensor *)bad.garbage, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "dsplit", dt_dsplit((dt_tensor *)bad.foreign, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "dsplit", dt_dsplit(NULL, 1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dsplit", dt_dsplit(good.tensor, 1, NULL));
+}
+
+static void test_atleast_1d(void) {
+  EXPECT(HANDLE, "atleast_1d", dt_atleast_1d((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_1d", dt_atleast_1d((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_1d", dt_atleast_1d((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_1d", dt_atleast_1d(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "atleast_1d", dt_atleast_1d(good.tensor, NULL));
+}
+
+static void test_atleast_2d(void) {
+  EXPECT(HANDLE, "atleast_2d", dt_atleast_2d((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_2d", dt_atleast_2d((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_2d", dt_atleast_2d((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_2d", dt_atleast_2d(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "atleast_2d", dt_atleast_2d(good.tensor, NULL));
+}
+
+static void test_atleast_3d(void) {
+  EXPECT(HANDLE, "atleast_3d", dt_atleast_3d((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_3d", dt_atleast_3d((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_3d", dt_atleast_3d((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "atleast_3d", dt_atleast_3d(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "atleast_3d", dt_atleast_3d(good.tensor, NULL));
+}
+
+static void test_ravel(void) {
+  EXPECT(HANDLE, "ravel", dt_ravel((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ravel", dt_ravel((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ravel", dt_ravel((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "ravel", dt_ravel(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "ravel", dt_ravel(good.tensor, NULL));
+}
+
+static void test_broadcast_tensors(void) {
+  EXPECT(VALUE_ERROR, "broadcast_tensors", dt_broadcast_tensors(NULL, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "broadcast_tensors", dt_broadcast_tensors(good.tensors, -7, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "broadcast_tensors", dt_broadcast_tensors(NULL, -1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "broadcast_tensors", dt_broadcast_tensors(bad.released_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "broadcast_tensors", dt_broadcast_tensors(bad.foreign_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "broadcast_tensors", dt_broadcast_tensors(bad.null_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "broadcast_tensors", dt_broadcast_tensors(good.tensors, 2, NULL));
+}
+
+static void test_meshgrid(void) {
+  EXPECT(VALUE_ERROR, "meshgrid", dt_meshgrid(NULL, 2, "text", (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "meshgrid", dt_meshgrid(good.tensors, -7, "text", (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "meshgrid", dt_meshgrid(NULL, -1, "text", (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "meshgrid", dt_meshgrid(bad.released_tensors, 2, "text", (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "meshgrid", dt_meshgrid(bad.foreign_tensors, 2, "text", (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "meshgrid", dt_meshgrid(bad.null_tensors, 2, "text", (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "meshgrid", dt_meshgrid(good.tensors, 2, NULL, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "meshgrid", dt_meshgrid(good.tensors, 2, "text", NULL));
 }
 
 static void test_unbind(void) {
@@ -287,6 +482,25 @@ static void test_repeat(void) {
   EXPECT(TYPE_ERROR, "repeat", dt_repeat(good.tensor, good.i64s, 1, NULL));
 }
 
+static void test_narrow_copy(void) {
+  EXPECT(HANDLE, "narrow_copy", dt_narrow_copy((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "narrow_copy", dt_narrow_copy((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "narrow_copy", dt_narrow_copy((dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "narrow_copy", dt_narrow_copy(NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "narrow_copy", dt_narrow_copy(good.tensor, 1, 1, 1, NULL));
+}
+
+static void test_sum_to_size(void) {
+  EXPECT(HANDLE, "sum_to_size", dt_sum_to_size((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sum_to_size", dt_sum_to_size((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sum_to_size", dt_sum_to_size((dt_tensor *)bad.foreign, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "sum_to_size", dt_sum_to_size(NULL, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "sum_to_size", dt_sum_to_size(good.tensor, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "sum_to_size", dt_sum_to_size(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "sum_to_size", dt_sum_to_size(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "sum_to_size", dt_sum_to_size(good.tensor, good.i64s, 1, NULL));
+}
+
 static void test_flip(void) {
   EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.released, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "flip", dt_flip((dt_tensor *)bad.garbage, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
@@ -296,6 +510,73 @@ static void test_flip(void) {
   EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, NULL, -1, (dt_tensor **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "flip", dt_flip(good.tensor, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
   EXPECT(TYPE_ERROR, "flip", dt_flip(good.tensor, good.i64s, 1, NULL));
+}
+
+static void test_concat(void) {
+  EXPECT(VALUE_ERROR, "concat", dt_concat(NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "concat", dt_concat(good.tensors, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "concat", dt_concat(NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "concat", dt_concat(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "concat", dt_concat(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "concat", dt_concat(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "concat", dt_concat(good.tensors, 2, 1, NULL));
+}
+
+static void test_concatenate(void) {
+  EXPECT(VALUE_ERROR, "concatenate", dt_concatenate(NULL, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "concatenate", dt_concatenate(good.tensors, -7, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "concatenate", dt_concatenate(NULL, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "concatenate", dt_concatenate(bad.released_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "concatenate", dt_concatenate(bad.foreign_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "concatenate", dt_concatenate(bad.null_tensors, 2, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "concatenate", dt_concatenate(good.tensors, 2, 1, NULL));
+}
+
+static void test_swapdims(void) {
+  EXPECT(HANDLE, "swapdims", dt_swapdims((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "swapdims", dt_swapdims((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "swapdims", dt_swapdims((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "swapdims", dt_swapdims(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "swapdims", dt_swapdims(good.tensor, 1, 1, NULL));
+}
+
+static void test_swapdims_(void) {
+  EXPECT(HANDLE, "swapdims_", dt_swapdims_((dt_tensor *)bad.released, 1, 1));
+  EXPECT(HANDLE, "swapdims_", dt_swapdims_((dt_tensor *)bad.garbage, 1, 1));
+  EXPECT(HANDLE, "swapdims_", dt_swapdims_((dt_tensor *)bad.foreign, 1, 1));
+  EXPECT(HANDLE, "swapdims_", dt_swapdims_(NULL, 1, 1));
+}
+
+static void test_moveaxis(void) {
+  EXPECT(HANDLE, "moveaxis", dt_moveaxis((dt_tensor *)bad.released, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "moveaxis", dt_moveaxis((dt_tensor *)bad.garbage, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "moveaxis", dt_moveaxis((dt_tensor *)bad.foreign, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "moveaxis", dt_moveaxis(NULL, good.i64s, 1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "moveaxis", dt_moveaxis(good.tensor, NULL, 2, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "moveaxis", dt_moveaxis(good.tensor, NULL, -1, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "moveaxis", dt_moveaxis(good.tensor, good.i64s, -7, good.i64s, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "moveaxis", dt_moveaxis(good.tensor, good.i64s, 1, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "moveaxis", dt_moveaxis(good.tensor, good.i64s, 1, NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "moveaxis", dt_moveaxis(good.tensor, good.i64s, 1, good.i64s, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "moveaxis", dt_moveaxis(good.tensor, good.i64s, 1, good.i64s, 1, NULL));
+}
+
+static void test_row_stack(void) {
+  EXPECT(VALUE_ERROR, "row_stack", dt_row_stack(NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "row_stack", dt_row_stack(good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "row_stack", dt_row_stack(NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "row_stack", dt_row_stack(bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "row_stack", dt_row_stack(bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "row_stack", dt_row_stack(bad.null_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "row_stack", dt_row_stack(good.tensors, 2, NULL));
+}
+
+static void test_argwhere(void) {
+  EXPECT(HANDLE, "argwhere", dt_argwhere((dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argwhere", dt_argwhere((dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argwhere", dt_argwhere((dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "argwhere", dt_argwhere(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "argwhere", dt_argwhere(good.tensor, NULL));
 }
 
 int main(void) {
@@ -309,11 +590,17 @@ int main(void) {
   test_flatten();
   test_unflatten();
   test_transpose();
+  test_transpose_();
+  test_swapaxes();
+  test_swapaxes_();
   test_permute();
   test_movedim();
   test_t();
+  test_t_();
   test_squeeze();
+  test_squeeze_();
   test_unsqueeze();
+  test_unsqueeze_();
   test_expand();
   test_expand_as();
   test_broadcast_to();
@@ -321,14 +608,39 @@ int main(void) {
   test_narrow();
   test_slice();
   test_as_strided();
+  test_as_strided_();
+  test_resize_();
+  test_resize_as_();
+  test_view_dtype();
+  test_unfold();
   test_diagonal();
   test_chunk();
   test_split();
   test_split_with_sizes();
+  test_split_sections();
+  test_split_at();
+  test_hsplit();
+  test_vsplit();
+  test_dsplit();
+  test_atleast_1d();
+  test_atleast_2d();
+  test_atleast_3d();
+  test_ravel();
+  test_broadcast_tensors();
+  test_meshgrid();
   test_unbind();
   test_cat();
   test_stack();
   test_repeat();
+  test_narrow_copy();
+  test_sum_to_size();
   test_flip();
+  test_concat();
+  test_concatenate();
+  test_swapdims();
+  test_swapdims_();
+  test_moveaxis();
+  test_row_stack();
+  test_argwhere();
   return misuse_end();
 }

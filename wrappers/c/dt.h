@@ -2439,6 +2439,58 @@ static inline dt_tensor *T_do_empty(T_Dims size, const T_empty_options *options)
   T_OPTIONS_(empty, \
     T_do_empty(size, &T_empty_o), __VA_ARGS__)
 
+/** T_empty_strided(size: i64[], stride: i64[], .dtype: dtype? = absent, .device: device? = absent,
+ *     .requires_grad: bool = false)
+ * A tensor with given strides and arbitrary contents. */
+typedef struct {
+  dt_dtype dtype;
+  T_Device device;
+  int requires_grad;
+} T_empty_strided_options;
+static inline T_empty_strided_options T_empty_strided_defaults(void) {
+  T_empty_strided_options options = {0, {0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_empty_strided(
+    T_Dims size, T_Dims stride, const T_empty_strided_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_empty_strided(
+    size.p, size.n, stride.p, stride.n, options->dtype, options->device.type, options->device.index,
+    options->requires_grad, &result));
+  return T_own_tensor_(result);
+}
+#define T_empty_strided(...) T_empty_strided_with_(__VA_ARGS__, )
+#define T_empty_strided_with_(size, stride, ...) \
+  T_OPTIONS_(empty_strided, \
+    T_do_empty_strided(size, stride, &T_empty_strided_o), __VA_ARGS__)
+
+/** T_new_empty_strided(input: tensor, size: i64[], stride: i64[], .dtype: dtype? = absent, .device:
+ *     device? = absent, .requires_grad: bool = false)
+ * A tensor with given strides and arbitrary contents, of this tensor's dtype and device. */
+typedef struct {
+  dt_dtype dtype;
+  T_Device device;
+  int requires_grad;
+} T_new_empty_strided_options;
+static inline T_new_empty_strided_options T_new_empty_strided_defaults(void) {
+  T_new_empty_strided_options options = {0, {0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_new_empty_strided(
+    dt_tensor *input, T_Dims size, T_Dims stride, const T_new_empty_strided_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_new_empty_strided(
+    input, size.p, size.n, stride.p, stride.n, options->dtype, options->device.type,
+    options->device.index, options->requires_grad, &result));
+  return T_own_tensor_(result);
+}
+#define T_new_empty_strided(...) T_new_empty_strided_with_(__VA_ARGS__, )
+#define T_new_empty_strided_with_(input, size, stride, ...) \
+  T_OPTIONS_(new_empty_strided, \
+    T_do_new_empty_strided(input, size, stride, &T_new_empty_strided_o), __VA_ARGS__)
+
 /** T_zeros(size: i64[], .dtype: dtype? = absent, .device: device? = absent, .requires_grad: bool =
  *     false)
  * A tensor filled with 0. */
@@ -2568,6 +2620,33 @@ static inline dt_tensor *T_do_linspace(
 #define T_linspace_with_(start, end, steps, ...) \
   T_OPTIONS_(linspace, \
     T_do_linspace(T_NUM(start), T_NUM(end), steps, &T_linspace_o), __VA_ARGS__)
+
+/** T_logspace(start: scalar, end: scalar, steps: i64, .base: f64 = 10.0, .dtype: dtype? = absent,
+ *     .device: device? = absent, .requires_grad: bool = false)
+ * Powers of base whose exponents are evenly spaced from start to end, 1-d. */
+typedef struct {
+  double base;
+  dt_dtype dtype;
+  T_Device device;
+  int requires_grad;
+} T_logspace_options;
+static inline T_logspace_options T_logspace_defaults(void) {
+  T_logspace_options options = {10.0, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_logspace(
+    T_Number start, T_Number end, int64_t steps, const T_logspace_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_logspace(
+    start.kind, start.i, start.f, end.kind, end.i, end.f, steps, options->base, options->dtype,
+    options->device.type, options->device.index, options->requires_grad, &result));
+  return T_own_tensor_(result);
+}
+#define T_logspace(...) T_logspace_with_(__VA_ARGS__, )
+#define T_logspace_with_(start, end, steps, ...) \
+  T_OPTIONS_(logspace, \
+    T_do_logspace(T_NUM(start), T_NUM(end), steps, &T_logspace_o), __VA_ARGS__)
 
 /** T_eye(n: i64, .m: i64? = absent, .dtype: dtype? = absent, .device: device? = absent,
  *     .requires_grad: bool = false)
@@ -9161,6 +9240,519 @@ static inline int32_t T_do_allclose(
   T_OPTIONS_(allclose, \
     T_do_allclose(input, other, &T_allclose_o), __VA_ARGS__)
 
+/** T_pad(input: tensor, pad: i64[], .mode: padding_mode = constant, .value: scalar? = absent)
+ * Adds elements around the input. The modes other than constant pad the last one, two or three
+ * dimensions of an input that has one or two more. */
+typedef struct {
+  dt_padding_mode mode;
+  T_Number value;
+} T_pad_options;
+static inline T_pad_options T_pad_defaults(void) {
+  T_pad_options options = {DT_PADDING_MODE_CONSTANT, {0, 0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_pad(dt_tensor *input, T_Dims pad, const T_pad_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_pad(
+    input, pad.p, pad.n, options->mode, options->value.kind, options->value.i, options->value.f,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_pad(...) T_pad_with_(__VA_ARGS__, )
+#define T_pad_with_(input, pad, ...) \
+  T_OPTIONS_(pad, \
+    T_do_pad(input, pad, &T_pad_o), __VA_ARGS__)
+
+/** T_roll(input: tensor, shifts: i64[1], .dims: i64[1] = [])
+ * Moves elements along dimensions; those that leave at the end come back at the start. */
+typedef struct {
+  T_Dims dims;
+} T_roll_options;
+static inline T_roll_options T_roll_defaults(void) {
+  T_roll_options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_roll(dt_tensor *input, T_Dims shifts, const T_roll_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_roll(input, shifts.p, shifts.n, options->dims.p, options->dims.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_roll(...) T_roll_with_(__VA_ARGS__, )
+#define T_roll_with_(input, shifts, ...) \
+  T_OPTIONS_(roll, \
+    T_do_roll(input, shifts, &T_roll_o), __VA_ARGS__)
+
+/** T_rot90(input: tensor, .k: i64 = 1, .dims: i64[] = [0, 1])
+ * Turns the input in the plane of two dimensions. */
+typedef struct {
+  int64_t k;
+  T_Dims dims;
+} T_rot90_options;
+static inline T_rot90_options T_rot90_defaults(void) {
+  static const int64_t dims_default[] = {0, 1};
+  T_rot90_options options = {1, {dims_default, 2}};
+  return options;
+}
+static inline dt_tensor *T_do_rot90(dt_tensor *input, const T_rot90_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rot90(input, options->k, options->dims.p, options->dims.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_rot90(...) T_rot90_with_(__VA_ARGS__, )
+#define T_rot90_with_(input, ...) \
+  T_OPTIONS_(rot90, \
+    T_do_rot90(input, &T_rot90_o), __VA_ARGS__)
+
+/** T_fliplr(input: tensor)
+ * Reverses the order of elements along dimension 1. */
+static inline dt_tensor *T_fliplr(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_fliplr(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_flipud(input: tensor)
+ * Reverses the order of elements along dimension 0. */
+static inline dt_tensor *T_flipud(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_flipud(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_tile(input: tensor, dims: i64[])
+ * repeat, whose list may be shorter than the dimensions are many: those in front are not
+ * repeated. */
+static inline dt_tensor *T_tile(dt_tensor *input, T_Dims dims) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tile(input, dims.p, dims.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_repeat_interleave(input: tensor, repeats: operand, .dim: i64? = absent, .output_size: i64? =
+ *     absent)
+ * Repeats each slice along a dimension. */
+typedef struct {
+  T_Int dim;
+  T_Int output_size;
+} T_repeat_interleave_options;
+static inline T_repeat_interleave_options T_repeat_interleave_defaults(void) {
+  T_repeat_interleave_options options = {{0, 0}, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_repeat_interleave(
+    dt_tensor *input, T_Operand repeats, const T_repeat_interleave_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_repeat_interleave(
+    input, repeats.tensor, repeats.number.kind, repeats.number.i, repeats.number.f,
+    options->dim.given ? &options->dim.value : NULL,
+    options->output_size.given ? &options->output_size.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_repeat_interleave(...) T_repeat_interleave_with_(__VA_ARGS__, )
+#define T_repeat_interleave_with_(input, repeats, ...) \
+  T_OPTIONS_(repeat_interleave, \
+    T_do_repeat_interleave(input, T_OP(repeats), &T_repeat_interleave_o), __VA_ARGS__)
+
+/** T_diag(input: tensor, .diagonal: i64 = 0)
+ * Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
+ * diagonal. */
+typedef struct {
+  int64_t diagonal;
+} T_diag_options;
+static inline T_diag_options T_diag_defaults(void) {
+  T_diag_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_diag(dt_tensor *input, const T_diag_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_diag(input, options->diagonal, &result));
+  return T_own_tensor_(result);
+}
+#define T_diag(...) T_diag_with_(__VA_ARGS__, )
+#define T_diag_with_(input, ...) \
+  T_OPTIONS_(diag, \
+    T_do_diag(input, &T_diag_o), __VA_ARGS__)
+
+/** T_diag_embed(input: tensor, .offset: i64 = 0, .dim1: i64 = -2, .dim2: i64 = -1)
+ * Matrices with the input's last dimension as a diagonal and zeros elsewhere. */
+typedef struct {
+  int64_t offset;
+  int64_t dim1;
+  int64_t dim2;
+} T_diag_embed_options;
+static inline T_diag_embed_options T_diag_embed_defaults(void) {
+  T_diag_embed_options options = {0, -2, -1};
+  return options;
+}
+static inline dt_tensor *T_do_diag_embed(dt_tensor *input, const T_diag_embed_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_diag_embed(input, options->offset, options->dim1, options->dim2, &result));
+  return T_own_tensor_(result);
+}
+#define T_diag_embed(...) T_diag_embed_with_(__VA_ARGS__, )
+#define T_diag_embed_with_(input, ...) \
+  T_OPTIONS_(diag_embed, \
+    T_do_diag_embed(input, &T_diag_embed_o), __VA_ARGS__)
+
+/** T_diagflat(input: tensor, .offset: i64 = 0)
+ * The matrix with all elements of the input as a diagonal and zeros elsewhere. */
+typedef struct {
+  int64_t offset;
+} T_diagflat_options;
+static inline T_diagflat_options T_diagflat_defaults(void) {
+  T_diagflat_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_diagflat(dt_tensor *input, const T_diagflat_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_diagflat(input, options->offset, &result));
+  return T_own_tensor_(result);
+}
+#define T_diagflat(...) T_diagflat_with_(__VA_ARGS__, )
+#define T_diagflat_with_(input, ...) \
+  T_OPTIONS_(diagflat, \
+    T_do_diagflat(input, &T_diagflat_o), __VA_ARGS__)
+
+/** T_block_diag(tensors: tensor[])
+ * The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes are
+ * promoted. */
+static inline dt_tensor *T_block_diag(T_Tensors tensors) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_block_diag(tensors.p, tensors.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_hstack(tensors: tensor[])
+ * cat along dimension 1; of vectors along dimension 0. */
+static inline dt_tensor *T_hstack(T_Tensors tensors) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hstack(tensors.p, tensors.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_vstack(tensors: tensor[])
+ * cat along dimension 0, with vectors as rows. */
+static inline dt_tensor *T_vstack(T_Tensors tensors) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_vstack(tensors.p, tensors.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_dstack(tensors: tensor[])
+ * cat along dimension 2, which vectors and matrices get. */
+static inline dt_tensor *T_dstack(T_Tensors tensors) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dstack(tensors.p, tensors.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_column_stack(tensors: tensor[])
+ * cat along dimension 1, with vectors as columns. */
+static inline dt_tensor *T_column_stack(T_Tensors tensors) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_column_stack(tensors.p, tensors.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_unravel_index(indices: tensor, shape: i64[1])
+ * The coordinates of positions: an int64 tensor for each dimension. */
+static inline dt_tensor_list *T_unravel_index(dt_tensor *indices, T_Dims shape) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_unravel_index(indices, shape.p, shape.n, &result));
+  return T_own_tensor_list_(result);
+}
+
+/** T_cartesian_prod(tensors: tensor[])
+ * All ways to choose one element of each vector: a row for each; of a single vector itself. */
+static inline dt_tensor *T_cartesian_prod(T_Tensors tensors) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cartesian_prod(tensors.p, tensors.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_combinations(input: tensor, .r: i64 = 2, .with_replacement: bool = false)
+ * All ways to choose r elements in order: a row for each. */
+typedef struct {
+  int64_t r;
+  int with_replacement;
+} T_combinations_options;
+static inline T_combinations_options T_combinations_defaults(void) {
+  T_combinations_options options = {2, 0};
+  return options;
+}
+static inline dt_tensor *T_do_combinations(
+    dt_tensor *input, const T_combinations_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_combinations(input, options->r, options->with_replacement, &result));
+  return T_own_tensor_(result);
+}
+#define T_combinations(...) T_combinations_with_(__VA_ARGS__, )
+#define T_combinations_with_(input, ...) \
+  T_OPTIONS_(combinations, \
+    T_do_combinations(input, &T_combinations_o), __VA_ARGS__)
+
+/** T_tril_indices(row: i64, col: i64, .offset: i64 = 0, .dtype: dtype? = absent, .device: device? =
+ *     absent)
+ * Rows and columns of the lower triangle's elements: [2, count]. */
+typedef struct {
+  int64_t offset;
+  dt_dtype dtype;
+  T_Device device;
+} T_tril_indices_options;
+static inline T_tril_indices_options T_tril_indices_defaults(void) {
+  T_tril_indices_options options = {0, 0, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_tril_indices(
+    int64_t row, int64_t col, const T_tril_indices_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_tril_indices(
+    row, col, options->offset, options->dtype, options->device.type, options->device.index,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_tril_indices(...) T_tril_indices_with_(__VA_ARGS__, )
+#define T_tril_indices_with_(row, col, ...) \
+  T_OPTIONS_(tril_indices, \
+    T_do_tril_indices(row, col, &T_tril_indices_o), __VA_ARGS__)
+
+/** T_triu_indices(row: i64, col: i64, .offset: i64 = 0, .dtype: dtype? = absent, .device: device? =
+ *     absent)
+ * Rows and columns of the upper triangle's elements: [2, count]. */
+typedef struct {
+  int64_t offset;
+  dt_dtype dtype;
+  T_Device device;
+} T_triu_indices_options;
+static inline T_triu_indices_options T_triu_indices_defaults(void) {
+  T_triu_indices_options options = {0, 0, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_triu_indices(
+    int64_t row, int64_t col, const T_triu_indices_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_triu_indices(
+    row, col, options->offset, options->dtype, options->device.type, options->device.index,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_triu_indices(...) T_triu_indices_with_(__VA_ARGS__, )
+#define T_triu_indices_with_(row, col, ...) \
+  T_OPTIONS_(triu_indices, \
+    T_do_triu_indices(row, col, &T_triu_indices_o), __VA_ARGS__)
+
+/** T_select_scatter(input: tensor, src: tensor, dim: i64, index: i64)
+ * A copy of the input with src as one slice along a dimension. */
+static inline dt_tensor *T_select_scatter(
+    dt_tensor *input, dt_tensor *src, int64_t dim, int64_t index) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_select_scatter(input, src, dim, index, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_slice_scatter(input: tensor, src: tensor, .dim: i64 = 0, .start: i64? = absent, .end: i64? =
+ *     absent, .step: i64 = 1)
+ * A copy of the input with src in a range of a dimension. */
+typedef struct {
+  int64_t dim;
+  T_Int start;
+  T_Int end;
+  int64_t step;
+} T_slice_scatter_options;
+static inline T_slice_scatter_options T_slice_scatter_defaults(void) {
+  T_slice_scatter_options options = {0, {0, 0}, {0, 0}, 1};
+  return options;
+}
+static inline dt_tensor *T_do_slice_scatter(
+    dt_tensor *input, dt_tensor *src, const T_slice_scatter_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_slice_scatter(
+    input, src, options->dim, options->start.given ? &options->start.value : NULL,
+    options->end.given ? &options->end.value : NULL, options->step, &result));
+  return T_own_tensor_(result);
+}
+#define T_slice_scatter(...) T_slice_scatter_with_(__VA_ARGS__, )
+#define T_slice_scatter_with_(input, src, ...) \
+  T_OPTIONS_(slice_scatter, \
+    T_do_slice_scatter(input, src, &T_slice_scatter_o), __VA_ARGS__)
+
+/** T_diagonal_scatter(input: tensor, src: tensor, .offset: i64 = 0, .dim1: i64 = 0, .dim2: i64 = 1)
+ * A copy of the input with src as a diagonal. */
+typedef struct {
+  int64_t offset;
+  int64_t dim1;
+  int64_t dim2;
+} T_diagonal_scatter_options;
+static inline T_diagonal_scatter_options T_diagonal_scatter_defaults(void) {
+  T_diagonal_scatter_options options = {0, 0, 1};
+  return options;
+}
+static inline dt_tensor *T_do_diagonal_scatter(
+    dt_tensor *input, dt_tensor *src, const T_diagonal_scatter_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_diagonal_scatter(input, src, options->offset, options->dim1, options->dim2, &result));
+  return T_own_tensor_(result);
+}
+#define T_diagonal_scatter(...) T_diagonal_scatter_with_(__VA_ARGS__, )
+#define T_diagonal_scatter_with_(input, src, ...) \
+  T_OPTIONS_(diagonal_scatter, \
+    T_do_diagonal_scatter(input, src, &T_diagonal_scatter_o), __VA_ARGS__)
+
+/** T_as_strided_scatter(input: tensor, src: tensor, size: i64[], stride: i64[], .storage_offset:
+ *     i64? = absent)
+ * A copy of the input with src written where as_strided looks. */
+typedef struct {
+  T_Int storage_offset;
+} T_as_strided_scatter_options;
+static inline T_as_strided_scatter_options T_as_strided_scatter_defaults(void) {
+  T_as_strided_scatter_options options = {{0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_as_strided_scatter(
+    dt_tensor *input, dt_tensor *src, T_Dims size, T_Dims stride,
+    const T_as_strided_scatter_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_as_strided_scatter(
+    input, src, size.p, size.n, stride.p, stride.n,
+    options->storage_offset.given ? &options->storage_offset.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_as_strided_scatter(...) T_as_strided_scatter_with_(__VA_ARGS__, )
+#define T_as_strided_scatter_with_(input, src, size, stride, ...) \
+  T_OPTIONS_(as_strided_scatter, \
+    T_do_as_strided_scatter(input, src, size, stride, &T_as_strided_scatter_o), __VA_ARGS__)
+
+/** T_im2col(input: tensor, kernel_size: i64[2], .dilation: i64[2] = [1, 1], .padding: i64[2] = [0,
+ *     0], .stride: i64[2] = [1, 1])
+ * The windows of images as columns: [batch, channels * height * width of the window, windows].
+ * functional.unfold in PyTorch. */
+typedef struct {
+  T_Dims dilation;
+  T_Dims padding;
+  T_Dims stride;
+} T_im2col_options;
+static inline T_im2col_options T_im2col_defaults(void) {
+  static const int64_t dilation_default[] = {1, 1};
+  static const int64_t padding_default[] = {0, 0};
+  static const int64_t stride_default[] = {1, 1};
+  T_im2col_options options = {{dilation_default, 2}, {padding_default, 2}, {stride_default, 2}};
+  return options;
+}
+static inline dt_tensor *T_do_im2col(
+    dt_tensor *input, T_Dims kernel_size, const T_im2col_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  if (T_stopped_()) return result;
+  T_check(dt_im2col(
+    input, kernel_size_all.p, kernel_size_all.n, dilation_all.p, dilation_all.n, padding_all.p,
+    padding_all.n, stride_all.p, stride_all.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_im2col(...) T_im2col_with_(__VA_ARGS__, )
+#define T_im2col_with_(input, kernel_size, ...) \
+  T_OPTIONS_(im2col, \
+    T_do_im2col(input, kernel_size, &T_im2col_o), __VA_ARGS__)
+
+/** T_fold(input: tensor, output_size: i64[2], kernel_size: i64[2], .dilation: i64[2] = [1, 1],
+ *     .padding: i64[2] = [0, 0], .stride: i64[2] = [1, 1])
+ * Adds up windows to images: the gradient of unfold. */
+typedef struct {
+  T_Dims dilation;
+  T_Dims padding;
+  T_Dims stride;
+} T_fold_options;
+static inline T_fold_options T_fold_defaults(void) {
+  static const int64_t dilation_default[] = {1, 1};
+  static const int64_t padding_default[] = {0, 0};
+  static const int64_t stride_default[] = {1, 1};
+  T_fold_options options = {{dilation_default, 2}, {padding_default, 2}, {stride_default, 2}};
+  return options;
+}
+static inline dt_tensor *T_do_fold(
+    dt_tensor *input, T_Dims output_size, T_Dims kernel_size, const T_fold_options *options) {
+  dt_tensor *result = NULL;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  if (T_stopped_()) return result;
+  T_check(dt_fold(
+    input, output_size_all.p, output_size_all.n, kernel_size_all.p, kernel_size_all.n,
+    dilation_all.p, dilation_all.n, padding_all.p, padding_all.n, stride_all.p, stride_all.n,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_fold(...) T_fold_with_(__VA_ARGS__, )
+#define T_fold_with_(input, output_size, kernel_size, ...) \
+  T_OPTIONS_(fold, \
+    T_do_fold(input, output_size, kernel_size, &T_fold_o), __VA_ARGS__)
+
+/** T_pixel_shuffle(input: tensor, upscale_factor: i64)
+ * Spreads channels over the plane: [..., channels * r * r, height, width] becomes [...,
+ * channels, height * r, width * r]. */
+static inline dt_tensor *T_pixel_shuffle(dt_tensor *input, int64_t upscale_factor) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_pixel_shuffle(input, upscale_factor, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_pixel_unshuffle(input: tensor, downscale_factor: i64)
+ * The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes [..., channels *
+ * r * r, height, width]. */
+static inline dt_tensor *T_pixel_unshuffle(dt_tensor *input, int64_t downscale_factor) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_pixel_unshuffle(input, downscale_factor, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_channel_shuffle(input: tensor, groups: i64)
+ * Puts the first channels of all groups in front, then their second ones, and so on. */
+static inline dt_tensor *T_channel_shuffle(dt_tensor *input, int64_t groups) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_channel_shuffle(input, groups, &result));
+  return T_own_tensor_(result);
+}
+
 /** T_sort(input: tensor, .dim: i64 = -1, .descending: bool = false, .stable: bool = false,
  *     .indices: where this result goes)
  * Sorts along a dimension. Equal elements keep their order. The sorted elements, and where they
@@ -10417,6 +11009,29 @@ static inline dt_tensor *T_transpose(dt_tensor *input, int64_t dim0, int64_t dim
   return T_own_tensor_(result);
 }
 
+/** T_transpose_(input: tensor, dim0: i64, dim1: i64)
+ * In-place version of `transpose`. */
+static inline dt_tensor *T_transpose_(dt_tensor *input, int64_t dim0, int64_t dim1) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_transpose_(input, dim0, dim1)) ? input : NULL;
+}
+
+/** T_swapaxes(input: tensor, axis0: i64, axis1: i64)
+ * transpose by NumPy's name. */
+static inline dt_tensor *T_swapaxes(dt_tensor *input, int64_t axis0, int64_t axis1) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_swapaxes(input, axis0, axis1, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_swapaxes_(input: tensor, axis0: i64, axis1: i64)
+ * In-place version of `swapaxes`. */
+static inline dt_tensor *T_swapaxes_(dt_tensor *input, int64_t axis0, int64_t axis1) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_swapaxes_(input, axis0, axis1)) ? input : NULL;
+}
+
 /** T_permute(input: tensor, dims: i64[])
  * Puts the dimensions in another order. */
 static inline dt_tensor *T_permute(dt_tensor *input, T_Dims dims) {
@@ -10444,6 +11059,13 @@ static inline dt_tensor *T_t(dt_tensor *input) {
   return T_own_tensor_(result);
 }
 
+/** T_t_(input: tensor)
+ * In-place version of `t`. */
+static inline dt_tensor *T_t_(dt_tensor *input) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_t_(input)) ? input : NULL;
+}
+
 /** T_squeeze(input: tensor, .dim: i64[1]? = absent)
  * Removes dimensions of size 1. */
 typedef struct {
@@ -10464,6 +11086,24 @@ static inline dt_tensor *T_do_squeeze(dt_tensor *input, const T_squeeze_options 
   T_OPTIONS_(squeeze, \
     T_do_squeeze(input, &T_squeeze_o), __VA_ARGS__)
 
+/** T_squeeze_(input: tensor, .dim: i64[1]? = absent)
+ * In-place version of `squeeze`. */
+typedef struct {
+  T_Dims dim;
+} T_squeeze__options;
+static inline T_squeeze__options T_squeeze__defaults(void) {
+  T_squeeze__options options = {{NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_squeeze_(dt_tensor *input, const T_squeeze__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_squeeze_(input, options->dim.p, options->dim.n)) ? input : NULL;
+}
+#define T_squeeze_(...) T_squeeze__with_(__VA_ARGS__, )
+#define T_squeeze__with_(input, ...) \
+  T_OPTIONS_(squeeze_, \
+    T_do_squeeze_(input, &T_squeeze__o), __VA_ARGS__)
+
 /** T_unsqueeze(input: tensor, dim: i64)
  * Inserts a dimension of size 1. */
 static inline dt_tensor *T_unsqueeze(dt_tensor *input, int64_t dim) {
@@ -10471,6 +11111,13 @@ static inline dt_tensor *T_unsqueeze(dt_tensor *input, int64_t dim) {
   if (T_stopped_()) return result;
   T_check(dt_unsqueeze(input, dim, &result));
   return T_own_tensor_(result);
+}
+
+/** T_unsqueeze_(input: tensor, dim: i64)
+ * In-place version of `unsqueeze`. */
+static inline dt_tensor *T_unsqueeze_(dt_tensor *input, int64_t dim) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_unsqueeze_(input, dim)) ? input : NULL;
 }
 
 /** T_expand(input: tensor, size: i64[])
@@ -10567,6 +11214,61 @@ static inline dt_tensor *T_do_as_strided(
   T_OPTIONS_(as_strided, \
     T_do_as_strided(input, size, stride, &T_as_strided_o), __VA_ARGS__)
 
+/** T_as_strided_(input: tensor, size: i64[], stride: i64[], .storage_offset: i64? = absent)
+ * In-place version of `as_strided`. */
+typedef struct {
+  T_Int storage_offset;
+} T_as_strided__options;
+static inline T_as_strided__options T_as_strided__defaults(void) {
+  T_as_strided__options options = {{0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_as_strided_(
+    dt_tensor *input, T_Dims size, T_Dims stride, const T_as_strided__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_as_strided_(
+    input, size.p, size.n, stride.p, stride.n,
+    options->storage_offset.given ? &options->storage_offset.value : NULL)) ? input : NULL;
+}
+#define T_as_strided_(...) T_as_strided__with_(__VA_ARGS__, )
+#define T_as_strided__with_(input, size, stride, ...) \
+  T_OPTIONS_(as_strided_, \
+    T_do_as_strided_(input, size, stride, &T_as_strided__o), __VA_ARGS__)
+
+/** T_resize_(input: tensor, size: i64[])
+ * Gives the tensor another shape, row-major from its first element on. What it had keeps its
+ * place in memory; where there is too little, the tensor moves, without its views, and what is
+ * new has arbitrary contents. */
+static inline dt_tensor *T_resize_(dt_tensor *input, T_Dims size) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_resize_(input, size.p, size.n)) ? input : NULL;
+}
+
+/** T_resize_as_(input: tensor, the_template: tensor)
+ * resize_ to the shape of another tensor. */
+static inline dt_tensor *T_resize_as_(dt_tensor *input, dt_tensor *the_template) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_resize_as_(input, the_template)) ? input : NULL;
+}
+
+/** T_view_dtype(input: tensor, dtype: dtype)
+ * The same memory, read as another element type. It takes no part in a graph. */
+static inline dt_tensor *T_view_dtype(dt_tensor *input, dt_dtype dtype) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_view_dtype(input, dtype, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_unfold(input: tensor, dimension: i64, size: i64, step: i64)
+ * All windows along a dimension: it counts them, and a new last dimension holds what is in them. */
+static inline dt_tensor *T_unfold(dt_tensor *input, int64_t dimension, int64_t size, int64_t step) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_unfold(input, dimension, size, step, &result));
+  return T_own_tensor_(result);
+}
+
 /** T_diagonal(input: tensor, .offset: i64 = 0, .dim1: i64 = 0, .dim2: i64 = 1)
  * A diagonal of two dimensions, as the last dimension. */
 typedef struct {
@@ -10652,6 +11354,141 @@ static inline dt_tensor_list *T_do_split_with_sizes(
   T_OPTIONS_(split_with_sizes, \
     T_do_split_with_sizes(input, split_sizes, &T_split_with_sizes_o), __VA_ARGS__)
 
+/** T_split_sections(input: tensor, sections: i64, .dim: i64 = 0)
+ * Splits a dimension into pieces whose sizes differ by one at most. */
+typedef struct {
+  int64_t dim;
+} T_split_sections_options;
+static inline T_split_sections_options T_split_sections_defaults(void) {
+  T_split_sections_options options = {0};
+  return options;
+}
+static inline dt_tensor_list *T_do_split_sections(
+    dt_tensor *input, int64_t sections, const T_split_sections_options *options) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_split_sections(input, sections, options->dim, &result));
+  return T_own_tensor_list_(result);
+}
+#define T_split_sections(...) T_split_sections_with_(__VA_ARGS__, )
+#define T_split_sections_with_(input, sections, ...) \
+  T_OPTIONS_(split_sections, \
+    T_do_split_sections(input, sections, &T_split_sections_o), __VA_ARGS__)
+
+/** T_split_at(input: tensor, indices: i64[], .dim: i64 = 0)
+ * Splits a dimension at given places. tensor_split in Python. */
+typedef struct {
+  int64_t dim;
+} T_split_at_options;
+static inline T_split_at_options T_split_at_defaults(void) {
+  T_split_at_options options = {0};
+  return options;
+}
+static inline dt_tensor_list *T_do_split_at(
+    dt_tensor *input, T_Dims indices, const T_split_at_options *options) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_split_at(input, indices.p, indices.n, options->dim, &result));
+  return T_own_tensor_list_(result);
+}
+#define T_split_at(...) T_split_at_with_(__VA_ARGS__, )
+#define T_split_at_with_(input, indices, ...) \
+  T_OPTIONS_(split_at, \
+    T_do_split_at(input, indices, &T_split_at_o), __VA_ARGS__)
+
+/** T_hsplit(input: tensor, sections: i64)
+ * Splits dimension 1, of a vector dimension 0, into equal pieces. */
+static inline dt_tensor_list *T_hsplit(dt_tensor *input, int64_t sections) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hsplit(input, sections, &result));
+  return T_own_tensor_list_(result);
+}
+
+/** T_vsplit(input: tensor, sections: i64)
+ * Splits dimension 0 of two or more into equal pieces. */
+static inline dt_tensor_list *T_vsplit(dt_tensor *input, int64_t sections) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_vsplit(input, sections, &result));
+  return T_own_tensor_list_(result);
+}
+
+/** T_dsplit(input: tensor, sections: i64)
+ * Splits dimension 2 of three or more into equal pieces. */
+static inline dt_tensor_list *T_dsplit(dt_tensor *input, int64_t sections) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dsplit(input, sections, &result));
+  return T_own_tensor_list_(result);
+}
+
+/** T_atleast_1d(input: tensor)
+ * A number as a vector; else the input as it is. */
+static inline dt_tensor *T_atleast_1d(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_atleast_1d(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_atleast_2d(input: tensor)
+ * A number or a vector as a matrix of one row; else the input as it is. */
+static inline dt_tensor *T_atleast_2d(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_atleast_2d(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_atleast_3d(input: tensor)
+ * A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is. */
+static inline dt_tensor *T_atleast_3d(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_atleast_3d(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_ravel(input: tensor)
+ * All elements in row-major order: a view if they lie so, else a copy. */
+static inline dt_tensor *T_ravel(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_ravel(input, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_broadcast_tensors(tensors: tensor[])
+ * All tensors expanded to their common shape. */
+static inline dt_tensor_list *T_broadcast_tensors(T_Tensors tensors) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_broadcast_tensors(tensors.p, tensors.n, &result));
+  return T_own_tensor_list_(result);
+}
+
+/** T_meshgrid(tensors: tensor[], .indexing: str = ij)
+ * The coordinates of a grid: for each vector a tensor of the grid's shape, which changes along
+ * one dimension. */
+typedef struct {
+  const char *indexing;
+} T_meshgrid_options;
+static inline T_meshgrid_options T_meshgrid_defaults(void) {
+  T_meshgrid_options options = {"ij"};
+  return options;
+}
+static inline dt_tensor_list *T_do_meshgrid(T_Tensors tensors, const T_meshgrid_options *options) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_meshgrid(tensors.p, tensors.n, options->indexing, &result));
+  return T_own_tensor_list_(result);
+}
+#define T_meshgrid(...) T_meshgrid_with_(__VA_ARGS__, )
+#define T_meshgrid_with_(tensors, ...) \
+  T_OPTIONS_(meshgrid, \
+    T_do_meshgrid(tensors, &T_meshgrid_o), __VA_ARGS__)
+
 /** T_unbind(input: tensor, .dim: i64 = 0)
  * All slices along a dimension. */
 typedef struct {
@@ -10718,6 +11555,25 @@ static inline dt_tensor *T_repeat(dt_tensor *input, T_Dims repeats) {
   dt_tensor *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_repeat(input, repeats.p, repeats.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_narrow_copy(input: tensor, dim: i64, start: i64, length: i64)
+ * A copy of a range along a dimension. */
+static inline dt_tensor *T_narrow_copy(
+    dt_tensor *input, int64_t dim, int64_t start, int64_t length) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_narrow_copy(input, dim, start, length, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_sum_to_size(input: tensor, size: i64[])
+ * The sum over what broadcasting would repeat. */
+static inline dt_tensor *T_sum_to_size(dt_tensor *input, T_Dims size) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_sum_to_size(input, size.p, size.n, &result));
   return T_own_tensor_(result);
 }
 
@@ -11215,6 +12071,89 @@ static inline dt_tensor *T_do_trapz(dt_tensor *y, const T_trapz_options *options
 #define T_trapz_with_(y, ...) \
   T_OPTIONS_(trapz, \
     T_do_trapz(y, &T_trapz_o), __VA_ARGS__)
+
+/** T_concat(tensors: tensor[], .dim: i64 = 0)
+ * Another name of `cat`. */
+typedef struct {
+  int64_t dim;
+} T_concat_options;
+static inline T_concat_options T_concat_defaults(void) {
+  T_concat_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_concat(T_Tensors tensors, const T_concat_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_concat(tensors.p, tensors.n, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_concat(...) T_concat_with_(__VA_ARGS__, )
+#define T_concat_with_(tensors, ...) \
+  T_OPTIONS_(concat, \
+    T_do_concat(tensors, &T_concat_o), __VA_ARGS__)
+
+/** T_concatenate(tensors: tensor[], .dim: i64 = 0)
+ * Another name of `cat`. */
+typedef struct {
+  int64_t dim;
+} T_concatenate_options;
+static inline T_concatenate_options T_concatenate_defaults(void) {
+  T_concatenate_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_concatenate(T_Tensors tensors, const T_concatenate_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_concatenate(tensors.p, tensors.n, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_concatenate(...) T_concatenate_with_(__VA_ARGS__, )
+#define T_concatenate_with_(tensors, ...) \
+  T_OPTIONS_(concatenate, \
+    T_do_concatenate(tensors, &T_concatenate_o), __VA_ARGS__)
+
+/** T_swapdims(input: tensor, dim0: i64, dim1: i64)
+ * Another name of `transpose`. */
+static inline dt_tensor *T_swapdims(dt_tensor *input, int64_t dim0, int64_t dim1) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_swapdims(input, dim0, dim1, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_swapdims_(input: tensor, dim0: i64, dim1: i64)
+ * Another name of `transpose_`. */
+static inline dt_tensor *T_swapdims_(dt_tensor *input, int64_t dim0, int64_t dim1) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_swapdims_(input, dim0, dim1)) ? input : NULL;
+}
+
+/** T_moveaxis(input: tensor, source: i64[1], destination: i64[1])
+ * Another name of `movedim`. */
+static inline dt_tensor *T_moveaxis(dt_tensor *input, T_Dims source, T_Dims destination) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_moveaxis(input, source.p, source.n, destination.p, destination.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_row_stack(tensors: tensor[])
+ * Another name of `vstack`. */
+static inline dt_tensor *T_row_stack(T_Tensors tensors) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_row_stack(tensors.p, tensors.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_argwhere(input: tensor)
+ * Another name of `nonzero`. */
+static inline dt_tensor *T_argwhere(dt_tensor *input) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_argwhere(input, &result));
+  return T_own_tensor_(result);
+}
 
 #ifdef __cplusplus
 }

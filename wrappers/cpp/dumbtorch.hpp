@@ -99,6 +99,14 @@ enum class Interpolation : int32_t {
   kNearestExact = 2,  // The nearest one, for an element's place is its middle.
 };
 
+// What padding is filled with.
+enum class PaddingMode : int32_t {
+  kConstant = 1,  // One number.
+  kReflect = 2,  // The elements in a mirror that stands on the last one, which is not repeated.
+  kReplicate = 3,  // The last element.
+  kCircular = 4,  // The elements from the other end on.
+};
+
 // How serious a log message is.
 enum class LogLevel : int32_t {
   kTrace = 1,  // What was asked for by DT_TRACE=1: every kernel call.
@@ -214,6 +222,10 @@ class Tensor {
     const TensorRefs& inputs = std::nullopt) const;
   // Has backward call a function with the tensor's gradient.
   Hook register_hook(TensorHook hook) const;
+  // A tensor with given strides and arbitrary contents, of this tensor's dtype and device.
+  Tensor new_empty_strided(
+    const Ints& size, const Ints& stride, std::optional<DType> dtype = std::nullopt,
+    std::optional<Device> device = std::nullopt, bool requires_grad = false) const;
   // A tensor with arbitrary contents, of this tensor's dtype and device.
   Tensor new_empty(
     const Ints& size, std::optional<DType> dtype = std::nullopt,
@@ -830,6 +842,43 @@ class Tensor {
   // Whether all elements are close.
   bool allclose(
     const Tensor& other, double rtol = 1e-05, double atol = 1e-08, bool equal_nan = false) const;
+  // Moves elements along dimensions; those that leave at the end come back at the start.
+  Tensor roll(const Ints& shifts, const Ints& dims = {}) const;
+  // Turns the input in the plane of two dimensions.
+  Tensor rot90(int64_t k = 1, const Ints& dims = {0, 1}) const;
+  // Reverses the order of elements along dimension 1.
+  Tensor fliplr() const;
+  // Reverses the order of elements along dimension 0.
+  Tensor flipud() const;
+  // repeat, whose list may be shorter than the dimensions are many: those in front are not
+  // repeated.
+  Tensor tile(const Ints& dims) const;
+  // Repeats each slice along a dimension.
+  Tensor repeat_interleave(
+    const Operand& repeats, std::optional<int64_t> dim = std::nullopt,
+    std::optional<int64_t> output_size = std::nullopt) const;
+  // Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
+  // diagonal.
+  Tensor diag(int64_t diagonal = 0) const;
+  // Matrices with the input's last dimension as a diagonal and zeros elsewhere.
+  Tensor diag_embed(int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) const;
+  // The matrix with all elements of the input as a diagonal and zeros elsewhere.
+  Tensor diagflat(int64_t offset = 0) const;
+  // All ways to choose r elements in order: a row for each.
+  Tensor combinations(int64_t r = 2, bool with_replacement = false) const;
+  // A copy of the input with src as one slice along a dimension.
+  Tensor select_scatter(const Tensor& src, int64_t dim, int64_t index) const;
+  // A copy of the input with src in a range of a dimension.
+  Tensor slice_scatter(
+    const Tensor& src, int64_t dim = 0, std::optional<int64_t> start = std::nullopt,
+    std::optional<int64_t> end = std::nullopt, int64_t step = 1) const;
+  // A copy of the input with src as a diagonal.
+  Tensor diagonal_scatter(
+    const Tensor& src, int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
+  // A copy of the input with src written where as_strided looks.
+  Tensor as_strided_scatter(
+    const Tensor& src, const Ints& size, const Ints& stride,
+    std::optional<int64_t> storage_offset = std::nullopt) const;
   // Sorts along a dimension. Equal elements keep their order. The sorted elements, and where they
   // were (int64).
   SortResult sort(int64_t dim = -1, bool descending = false, bool stable = false) const;
@@ -976,16 +1025,28 @@ class Tensor {
   Tensor unflatten(int64_t dim, const Ints& sizes) const;
   // Swaps two dimensions.
   Tensor transpose(int64_t dim0, int64_t dim1) const;
+  // In-place version of `transpose`.
+  const Tensor& transpose_(int64_t dim0, int64_t dim1) const;
+  // transpose by NumPy's name.
+  Tensor swapaxes(int64_t axis0, int64_t axis1) const;
+  // In-place version of `swapaxes`.
+  const Tensor& swapaxes_(int64_t axis0, int64_t axis1) const;
   // Puts the dimensions in another order.
   Tensor permute(const Ints& dims) const;
   // Moves dimensions; the others keep their order.
   Tensor movedim(const Ints& source, const Ints& destination) const;
   // The transpose of a matrix; a 0-d or 1-d tensor as it is.
   Tensor t() const;
+  // In-place version of `t`.
+  const Tensor& t_() const;
   // Removes dimensions of size 1.
   Tensor squeeze(const Ints& dim = std::nullopt) const;
+  // In-place version of `squeeze`.
+  const Tensor& squeeze_(const Ints& dim = std::nullopt) const;
   // Inserts a dimension of size 1.
   Tensor unsqueeze(int64_t dim) const;
+  // In-place version of `unsqueeze`.
+  const Tensor& unsqueeze_(int64_t dim) const;
   // Repeats dimensions of size 1 without a copy; dimensions may be added in front.
   Tensor expand(const Ints& size) const;
   // expand to the shape of another tensor.
@@ -1004,6 +1065,20 @@ class Tensor {
   Tensor as_strided(
     const Ints& size, const Ints& stride,
     std::optional<int64_t> storage_offset = std::nullopt) const;
+  // In-place version of `as_strided`.
+  const Tensor& as_strided_(
+    const Ints& size, const Ints& stride,
+    std::optional<int64_t> storage_offset = std::nullopt) const;
+  // Gives the tensor another shape, row-major from its first element on. What it had keeps its
+  // place in memory; where there is too little, the tensor moves, without its views, and what is
+  // new has arbitrary contents.
+  const Tensor& resize_(const Ints& size) const;
+  // resize_ to the shape of another tensor.
+  const Tensor& resize_as_(const Tensor& the_template) const;
+  // The same memory, read as another element type. It takes no part in a graph.
+  Tensor view_dtype(DType dtype) const;
+  // All windows along a dimension: it counts them, and a new last dimension holds what is in them.
+  Tensor unfold(int64_t dimension, int64_t size, int64_t step) const;
   // A diagonal of two dimensions, as the last dimension.
   Tensor diagonal(int64_t offset = 0, int64_t dim1 = 0, int64_t dim2 = 1) const;
   // Splits a dimension into equal pieces; the last may be smaller.
@@ -1012,10 +1087,26 @@ class Tensor {
   std::vector<Tensor> split(int64_t split_size, int64_t dim = 0) const;
   // Splits a dimension into pieces of given sizes.
   std::vector<Tensor> split_with_sizes(const Ints& split_sizes, int64_t dim = 0) const;
+  // Splits a dimension into pieces whose sizes differ by one at most.
+  std::vector<Tensor> tensor_split(int64_t sections, int64_t dim = 0) const;
+  // Splits a dimension at given places. tensor_split in Python.
+  std::vector<Tensor> split_at(const Ints& indices, int64_t dim = 0) const;
+  // Splits dimension 1, of a vector dimension 0, into equal pieces.
+  std::vector<Tensor> hsplit(int64_t sections) const;
+  // Splits dimension 0 of two or more into equal pieces.
+  std::vector<Tensor> vsplit(int64_t sections) const;
+  // Splits dimension 2 of three or more into equal pieces.
+  std::vector<Tensor> dsplit(int64_t sections) const;
+  // All elements in row-major order: a view if they lie so, else a copy.
+  Tensor ravel() const;
   // All slices along a dimension.
   std::vector<Tensor> unbind(int64_t dim = 0) const;
   // Copies the input several times along each dimension.
   Tensor repeat(const Ints& repeats) const;
+  // A copy of a range along a dimension.
+  Tensor narrow_copy(int64_t dim, int64_t start, int64_t length) const;
+  // The sum over what broadcasting would repeat.
+  Tensor sum_to_size(const Ints& size) const;
   // Reverses the order of elements along dimensions.
   Tensor flip(const Ints& dims) const;
   // Another name of `outer`.
@@ -1102,6 +1193,14 @@ class Tensor {
   Tensor not_equal(const Operand& other) const;
   // Another name of `ne_`.
   const Tensor& not_equal_(const Operand& other) const;
+  // Another name of `transpose`.
+  Tensor swapdims(int64_t dim0, int64_t dim1) const;
+  // Another name of `transpose_`.
+  const Tensor& swapdims_(int64_t dim0, int64_t dim1) const;
+  // Another name of `movedim`.
+  Tensor moveaxis(const Ints& source, const Ints& destination) const;
+  // Another name of `nonzero`.
+  Tensor argwhere() const;
  private:
   dt_tensor* handle_ = nullptr;
 };
@@ -2216,6 +2315,17 @@ inline Hook Tensor::register_hook(TensorHook hook) const {
 
 inline void Hook::remove() const {
   detail::check(dt_hook_remove(handle()));
+}
+
+inline Tensor Tensor::new_empty_strided(
+    const Ints& size, const Ints& stride, std::optional<DType> dtype, std::optional<Device> device,
+    bool requires_grad) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_new_empty_strided(
+    handle(), size.data(), size.size(), stride.data(), stride.size(), detail::number(dtype),
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    requires_grad, &out));
+  return Tensor(out);
 }
 
 inline Tensor Tensor::new_empty(
@@ -4206,6 +4316,101 @@ inline bool Tensor::allclose(const Tensor& other, double rtol, double atol, bool
   return out != 0;
 }
 
+inline Tensor Tensor::roll(const Ints& shifts, const Ints& dims) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_roll(handle(), shifts.data(), shifts.size(), dims.data(), dims.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::rot90(int64_t k, const Ints& dims) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rot90(handle(), k, dims.data(), dims.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::fliplr() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_fliplr(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::flipud() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_flipud(handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::tile(const Ints& dims) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tile(handle(), dims.data(), dims.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::repeat_interleave(
+    const Operand& repeats, std::optional<int64_t> dim, std::optional<int64_t> output_size) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_repeat_interleave(
+    handle(), repeats.tensor(), repeats.number().kind(), repeats.number().i(), repeats.number().f(),
+    detail::pointer(dim), detail::pointer(output_size), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::diag(int64_t diagonal) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_diag(handle(), diagonal, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::diag_embed(int64_t offset, int64_t dim1, int64_t dim2) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_diag_embed(handle(), offset, dim1, dim2, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::diagflat(int64_t offset) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_diagflat(handle(), offset, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::combinations(int64_t r, bool with_replacement) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_combinations(handle(), r, with_replacement, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::select_scatter(const Tensor& src, int64_t dim, int64_t index) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_select_scatter(handle(), src.handle(), dim, index, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::slice_scatter(
+    const Tensor& src, int64_t dim, std::optional<int64_t> start, std::optional<int64_t> end,
+    int64_t step) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_slice_scatter(
+    handle(), src.handle(), dim, detail::pointer(start), detail::pointer(end), step, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::diagonal_scatter(
+    const Tensor& src, int64_t offset, int64_t dim1, int64_t dim2) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_diagonal_scatter(handle(), src.handle(), offset, dim1, dim2, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::as_strided_scatter(
+    const Tensor& src, const Ints& size, const Ints& stride,
+    std::optional<int64_t> storage_offset) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_as_strided_scatter(
+    handle(), src.handle(), size.data(), size.size(), stride.data(), stride.size(),
+    detail::pointer(storage_offset), &out));
+  return Tensor(out);
+}
+
 inline SortResult Tensor::sort(int64_t dim, bool descending, bool stable) const {
   dt_tensor* values = nullptr;
   dt_tensor* indices = nullptr;
@@ -4629,6 +4834,22 @@ inline Tensor Tensor::transpose(int64_t dim0, int64_t dim1) const {
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::transpose_(int64_t dim0, int64_t dim1) const {
+  detail::check(dt_transpose_(handle(), dim0, dim1));
+  return *this;
+}
+
+inline Tensor Tensor::swapaxes(int64_t axis0, int64_t axis1) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_swapaxes(handle(), axis0, axis1, &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::swapaxes_(int64_t axis0, int64_t axis1) const {
+  detail::check(dt_swapaxes_(handle(), axis0, axis1));
+  return *this;
+}
+
 inline Tensor Tensor::permute(const Ints& dims) const {
   dt_tensor* out = nullptr;
   detail::check(dt_permute(handle(), dims.data(), dims.size(), &out));
@@ -4648,16 +4869,31 @@ inline Tensor Tensor::t() const {
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::t_() const {
+  detail::check(dt_t_(handle()));
+  return *this;
+}
+
 inline Tensor Tensor::squeeze(const Ints& dim) const {
   dt_tensor* out = nullptr;
   detail::check(dt_squeeze(handle(), dim.data(), dim.size(), &out));
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::squeeze_(const Ints& dim) const {
+  detail::check(dt_squeeze_(handle(), dim.data(), dim.size()));
+  return *this;
+}
+
 inline Tensor Tensor::unsqueeze(int64_t dim) const {
   dt_tensor* out = nullptr;
   detail::check(dt_unsqueeze(handle(), dim, &out));
   return Tensor(out);
+}
+
+inline const Tensor& Tensor::unsqueeze_(int64_t dim) const {
+  detail::check(dt_unsqueeze_(handle(), dim));
+  return *this;
 }
 
 inline Tensor Tensor::expand(const Ints& size) const {
@@ -4706,6 +4942,36 @@ inline Tensor Tensor::as_strided(
   return Tensor(out);
 }
 
+inline const Tensor& Tensor::as_strided_(
+    const Ints& size, const Ints& stride, std::optional<int64_t> storage_offset) const {
+  detail::check(dt_as_strided_(
+    handle(), size.data(), size.size(), stride.data(), stride.size(),
+    detail::pointer(storage_offset)));
+  return *this;
+}
+
+inline const Tensor& Tensor::resize_(const Ints& size) const {
+  detail::check(dt_resize_(handle(), size.data(), size.size()));
+  return *this;
+}
+
+inline const Tensor& Tensor::resize_as_(const Tensor& the_template) const {
+  detail::check(dt_resize_as_(handle(), the_template.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::view_dtype(DType dtype) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_view_dtype(handle(), static_cast<dt_dtype>(dtype), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::unfold(int64_t dimension, int64_t size, int64_t step) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_unfold(handle(), dimension, size, step, &out));
+  return Tensor(out);
+}
+
 inline Tensor Tensor::diagonal(int64_t offset, int64_t dim1, int64_t dim2) const {
   dt_tensor* out = nullptr;
   detail::check(dt_diagonal(handle(), offset, dim1, dim2, &out));
@@ -4730,6 +4996,42 @@ inline std::vector<Tensor> Tensor::split_with_sizes(const Ints& split_sizes, int
   return detail::take_tensors(out);
 }
 
+inline std::vector<Tensor> Tensor::tensor_split(int64_t sections, int64_t dim) const {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_split_sections(handle(), sections, dim, &out));
+  return detail::take_tensors(out);
+}
+
+inline std::vector<Tensor> Tensor::split_at(const Ints& indices, int64_t dim) const {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_split_at(handle(), indices.data(), indices.size(), dim, &out));
+  return detail::take_tensors(out);
+}
+
+inline std::vector<Tensor> Tensor::hsplit(int64_t sections) const {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_hsplit(handle(), sections, &out));
+  return detail::take_tensors(out);
+}
+
+inline std::vector<Tensor> Tensor::vsplit(int64_t sections) const {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_vsplit(handle(), sections, &out));
+  return detail::take_tensors(out);
+}
+
+inline std::vector<Tensor> Tensor::dsplit(int64_t sections) const {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_dsplit(handle(), sections, &out));
+  return detail::take_tensors(out);
+}
+
+inline Tensor Tensor::ravel() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_ravel(handle(), &out));
+  return Tensor(out);
+}
+
 inline std::vector<Tensor> Tensor::unbind(int64_t dim) const {
   dt_tensor_list* out = nullptr;
   detail::check(dt_unbind(handle(), dim, &out));
@@ -4739,6 +5041,18 @@ inline std::vector<Tensor> Tensor::unbind(int64_t dim) const {
 inline Tensor Tensor::repeat(const Ints& repeats) const {
   dt_tensor* out = nullptr;
   detail::check(dt_repeat(handle(), repeats.data(), repeats.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::narrow_copy(int64_t dim, int64_t start, int64_t length) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_narrow_copy(handle(), dim, start, length, &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::sum_to_size(const Ints& size) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_sum_to_size(handle(), size.data(), size.size(), &out));
   return Tensor(out);
 }
 
@@ -4998,6 +5312,30 @@ inline const Tensor& Tensor::not_equal_(const Operand& other) const {
   detail::check(dt_not_equal_(
     handle(), other.tensor(), other.number().kind(), other.number().i(), other.number().f()));
   return *this;
+}
+
+inline Tensor Tensor::swapdims(int64_t dim0, int64_t dim1) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_swapdims(handle(), dim0, dim1, &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::swapdims_(int64_t dim0, int64_t dim1) const {
+  detail::check(dt_swapdims_(handle(), dim0, dim1));
+  return *this;
+}
+
+inline Tensor Tensor::moveaxis(const Ints& source, const Ints& destination) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_moveaxis(
+    handle(), source.data(), source.size(), destination.data(), destination.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::argwhere() const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_argwhere(handle(), &out));
+  return Tensor(out);
 }
 
 namespace nn {
@@ -6356,6 +6694,52 @@ inline Tensor avg_pool2d(
   return Tensor(out);
 }
 
+// Adds elements around the input. The modes other than constant pad the last one, two or three
+// dimensions of an input that has one or two more.
+inline Tensor pad(
+    const Tensor& input, const Ints& pad, PaddingMode mode = PaddingMode::kConstant,
+    const Scalar& value = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_pad(
+    input.handle(), pad.data(), pad.size(), static_cast<dt_padding_mode>(mode), value.kind(),
+    value.i(), value.f(), &out));
+  return Tensor(out);
+}
+
+// The windows of images as columns: [batch, channels * height * width of the window, windows].
+// functional.unfold in PyTorch.
+inline Tensor unfold(
+    const Tensor& input, const Ints& kernel_size, const Ints& dilation = {1, 1},
+    const Ints& padding = {0, 0}, const Ints& stride = {1, 1}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints dilation_all = Ints(dilation).repeated(2);
+  const Ints padding_all = Ints(padding).repeated(2);
+  const Ints stride_all = Ints(stride).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_im2col(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), dilation_all.data(),
+    dilation_all.size(), padding_all.data(), padding_all.size(), stride_all.data(),
+    stride_all.size(), &out));
+  return Tensor(out);
+}
+
+// Adds up windows to images: the gradient of unfold.
+inline Tensor fold(
+    const Tensor& input, const Ints& output_size, const Ints& kernel_size,
+    const Ints& dilation = {1, 1}, const Ints& padding = {0, 0}, const Ints& stride = {1, 1}) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints dilation_all = Ints(dilation).repeated(2);
+  const Ints padding_all = Ints(padding).repeated(2);
+  const Ints stride_all = Ints(stride).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_fold(
+    input.handle(), output_size_all.data(), output_size_all.size(), kernel_size_all.data(),
+    kernel_size_all.size(), dilation_all.data(), dilation_all.size(), padding_all.data(),
+    padding_all.size(), stride_all.data(), stride_all.size(), &out));
+  return Tensor(out);
+}
+
 // Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
 inline Tensor interpolate(
     const Tensor& input, const Ints& size = std::nullopt, const Reals& scale_factor = std::nullopt,
@@ -6379,6 +6763,18 @@ inline Tensor empty(
     size.data(), size.size(), detail::number(dtype),
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
     requires_grad, detail::number(memory_format), &out));
+  return Tensor(out);
+}
+
+// A tensor with given strides and arbitrary contents.
+inline Tensor empty_strided(
+    const Ints& size, const Ints& stride, std::optional<DType> dtype = std::nullopt,
+    std::optional<Device> device = std::nullopt, bool requires_grad = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_empty_strided(
+    size.data(), size.size(), stride.data(), stride.size(), detail::number(dtype),
+    device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
+    requires_grad, &out));
   return Tensor(out);
 }
 
@@ -6441,6 +6837,19 @@ inline Tensor linspace(
     start.kind(), start.i(), start.f(), end.kind(), end.i(), end.f(), steps, detail::number(dtype),
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0,
     requires_grad, &out));
+  return Tensor(out);
+}
+
+// Powers of base whose exponents are evenly spaced from start to end, 1-d.
+inline Tensor logspace(
+    const Scalar& start, const Scalar& end, int64_t steps, double base = 10.0,
+    std::optional<DType> dtype = std::nullopt, std::optional<Device> device = std::nullopt,
+    bool requires_grad = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_logspace(
+    start.kind(), start.i(), start.f(), end.kind(), end.i(), end.f(), steps, base,
+    detail::number(dtype), device ? static_cast<dt_device_type>(device->type) : 0,
+    device ? device->index : 0, requires_grad, &out));
   return Tensor(out);
 }
 
@@ -7834,6 +8243,167 @@ inline bool allclose(
   return input.allclose(other, rtol, atol, equal_nan);
 }
 
+inline Tensor roll(const Tensor& input, const Ints& shifts, const Ints& dims = {}) {
+  return input.roll(shifts, dims);
+}
+
+inline Tensor rot90(const Tensor& input, int64_t k = 1, const Ints& dims = {0, 1}) {
+  return input.rot90(k, dims);
+}
+
+inline Tensor fliplr(const Tensor& input) {
+  return input.fliplr();
+}
+
+inline Tensor flipud(const Tensor& input) {
+  return input.flipud();
+}
+
+inline Tensor tile(const Tensor& input, const Ints& dims) {
+  return input.tile(dims);
+}
+
+inline Tensor repeat_interleave(
+    const Tensor& input, const Operand& repeats, std::optional<int64_t> dim = std::nullopt,
+    std::optional<int64_t> output_size = std::nullopt) {
+  return input.repeat_interleave(repeats, dim, output_size);
+}
+
+inline Tensor diag(const Tensor& input, int64_t diagonal = 0) {
+  return input.diag(diagonal);
+}
+
+inline Tensor diag_embed(
+    const Tensor& input, int64_t offset = 0, int64_t dim1 = -2, int64_t dim2 = -1) {
+  return input.diag_embed(offset, dim1, dim2);
+}
+
+inline Tensor diagflat(const Tensor& input, int64_t offset = 0) {
+  return input.diagflat(offset);
+}
+
+// The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes are
+// promoted.
+inline Tensor block_diag(const TensorRefs& tensors) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_block_diag(tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+// cat along dimension 1; of vectors along dimension 0.
+inline Tensor hstack(const TensorRefs& tensors) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hstack(tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+// cat along dimension 0, with vectors as rows.
+inline Tensor vstack(const TensorRefs& tensors) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_vstack(tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+// cat along dimension 2, which vectors and matrices get.
+inline Tensor dstack(const TensorRefs& tensors) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dstack(tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+// cat along dimension 1, with vectors as columns.
+inline Tensor column_stack(const TensorRefs& tensors) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_column_stack(tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+// The coordinates of positions: an int64 tensor for each dimension.
+inline std::vector<Tensor> unravel_index(const Tensor& indices, const Ints& shape) {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_unravel_index(indices.handle(), shape.data(), shape.size(), &out));
+  return detail::take_tensors(out);
+}
+
+// All ways to choose one element of each vector: a row for each; of a single vector itself.
+inline Tensor cartesian_prod(const TensorRefs& tensors) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cartesian_prod(tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor combinations(const Tensor& input, int64_t r = 2, bool with_replacement = false) {
+  return input.combinations(r, with_replacement);
+}
+
+// Rows and columns of the lower triangle's elements: [2, count].
+inline Tensor tril_indices(
+    int64_t row, int64_t col, int64_t offset = 0, std::optional<DType> dtype = std::nullopt,
+    std::optional<Device> device = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_tril_indices(
+    row, col, offset, detail::number(dtype), device ? static_cast<dt_device_type>(device->type) : 0,
+    device ? device->index : 0, &out));
+  return Tensor(out);
+}
+
+// Rows and columns of the upper triangle's elements: [2, count].
+inline Tensor triu_indices(
+    int64_t row, int64_t col, int64_t offset = 0, std::optional<DType> dtype = std::nullopt,
+    std::optional<Device> device = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_triu_indices(
+    row, col, offset, detail::number(dtype), device ? static_cast<dt_device_type>(device->type) : 0,
+    device ? device->index : 0, &out));
+  return Tensor(out);
+}
+
+inline Tensor select_scatter(const Tensor& input, const Tensor& src, int64_t dim, int64_t index) {
+  return input.select_scatter(src, dim, index);
+}
+
+inline Tensor slice_scatter(
+    const Tensor& input, const Tensor& src, int64_t dim = 0,
+    std::optional<int64_t> start = std::nullopt, std::optional<int64_t> end = std::nullopt,
+    int64_t step = 1) {
+  return input.slice_scatter(src, dim, start, end, step);
+}
+
+inline Tensor diagonal_scatter(
+    const Tensor& input, const Tensor& src, int64_t offset = 0, int64_t dim1 = 0,
+    int64_t dim2 = 1) {
+  return input.diagonal_scatter(src, offset, dim1, dim2);
+}
+
+inline Tensor as_strided_scatter(
+    const Tensor& input, const Tensor& src, const Ints& size, const Ints& stride,
+    std::optional<int64_t> storage_offset = std::nullopt) {
+  return input.as_strided_scatter(src, size, stride, storage_offset);
+}
+
+// Spreads channels over the plane: [..., channels * r * r, height, width] becomes [..., channels,
+// height * r, width * r].
+inline Tensor pixel_shuffle(const Tensor& input, int64_t upscale_factor) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_pixel_shuffle(input.handle(), upscale_factor, &out));
+  return Tensor(out);
+}
+
+// The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes [..., channels * r *
+// r, height, width].
+inline Tensor pixel_unshuffle(const Tensor& input, int64_t downscale_factor) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_pixel_unshuffle(input.handle(), downscale_factor, &out));
+  return Tensor(out);
+}
+
+// Puts the first channels of all groups in front, then their second ones, and so on.
+inline Tensor channel_shuffle(const Tensor& input, int64_t groups) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_channel_shuffle(input.handle(), groups, &out));
+  return Tensor(out);
+}
+
 inline SortResult sort(
     const Tensor& input, int64_t dim = -1, bool descending = false, bool stable = false) {
   return input.sort(dim, descending, stable);
@@ -8122,6 +8692,10 @@ inline Tensor transpose(const Tensor& input, int64_t dim0, int64_t dim1) {
   return input.transpose(dim0, dim1);
 }
 
+inline Tensor swapaxes(const Tensor& input, int64_t axis0, int64_t axis1) {
+  return input.swapaxes(axis0, axis1);
+}
+
 inline Tensor permute(const Tensor& input, const Ints& dims) {
   return input.permute(dims);
 }
@@ -8178,6 +8752,62 @@ inline std::vector<Tensor> split_with_sizes(
   return input.split_with_sizes(split_sizes, dim);
 }
 
+inline std::vector<Tensor> tensor_split(const Tensor& input, int64_t sections, int64_t dim = 0) {
+  return input.tensor_split(sections, dim);
+}
+
+inline std::vector<Tensor> hsplit(const Tensor& input, int64_t sections) {
+  return input.hsplit(sections);
+}
+
+inline std::vector<Tensor> vsplit(const Tensor& input, int64_t sections) {
+  return input.vsplit(sections);
+}
+
+inline std::vector<Tensor> dsplit(const Tensor& input, int64_t sections) {
+  return input.dsplit(sections);
+}
+
+// A number as a vector; else the input as it is.
+inline Tensor atleast_1d(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_atleast_1d(input.handle(), &out));
+  return Tensor(out);
+}
+
+// A number or a vector as a matrix of one row; else the input as it is.
+inline Tensor atleast_2d(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_atleast_2d(input.handle(), &out));
+  return Tensor(out);
+}
+
+// A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is.
+inline Tensor atleast_3d(const Tensor& input) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_atleast_3d(input.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor ravel(const Tensor& input) {
+  return input.ravel();
+}
+
+// All tensors expanded to their common shape.
+inline std::vector<Tensor> broadcast_tensors(const TensorRefs& tensors) {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_broadcast_tensors(tensors.data(), tensors.size(), &out));
+  return detail::take_tensors(out);
+}
+
+// The coordinates of a grid: for each vector a tensor of the grid's shape, which changes along one
+// dimension.
+inline std::vector<Tensor> meshgrid(const TensorRefs& tensors, const std::string& indexing = "ij") {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_meshgrid(tensors.data(), tensors.size(), detail::text(indexing), &out));
+  return detail::take_tensors(out);
+}
+
 inline std::vector<Tensor> unbind(const Tensor& input, int64_t dim = 0) {
   return input.unbind(dim);
 }
@@ -8194,6 +8824,10 @@ inline Tensor stack(const TensorRefs& tensors, int64_t dim = 0) {
   dt_tensor* out = nullptr;
   detail::check(dt_stack(tensors.data(), tensors.size(), dim, &out));
   return Tensor(out);
+}
+
+inline Tensor narrow_copy(const Tensor& input, int64_t dim, int64_t start, int64_t length) {
+  return input.narrow_copy(dim, start, length);
 }
 
 inline Tensor flip(const Tensor& input, const Ints& dims) {
@@ -8293,6 +8927,39 @@ inline Tensor trapz(
   dt_tensor* out = nullptr;
   detail::check(dt_trapz(y.handle(), x.handle(), dx.kind(), dx.i(), dx.f(), dim, &out));
   return Tensor(out);
+}
+
+// Another name of `cat`.
+inline Tensor concat(const TensorRefs& tensors, int64_t dim = 0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_concat(tensors.data(), tensors.size(), dim, &out));
+  return Tensor(out);
+}
+
+// Another name of `cat`.
+inline Tensor concatenate(const TensorRefs& tensors, int64_t dim = 0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_concatenate(tensors.data(), tensors.size(), dim, &out));
+  return Tensor(out);
+}
+
+inline Tensor swapdims(const Tensor& input, int64_t dim0, int64_t dim1) {
+  return input.swapdims(dim0, dim1);
+}
+
+inline Tensor moveaxis(const Tensor& input, const Ints& source, const Ints& destination) {
+  return input.moveaxis(source, destination);
+}
+
+// Another name of `vstack`.
+inline Tensor row_stack(const TensorRefs& tensors) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_row_stack(tensors.data(), tensors.size(), &out));
+  return Tensor(out);
+}
+
+inline Tensor argwhere(const Tensor& input) {
+  return input.argwhere();
 }
 
 namespace utils::data {
@@ -8446,6 +9113,9 @@ using dumbtorch::threshold;
 using dumbtorch::selu;
 using dumbtorch::celu;
 using dumbtorch::prelu;
+using dumbtorch::pixel_shuffle;
+using dumbtorch::pixel_unshuffle;
+using dumbtorch::channel_shuffle;
 }
 
 // Operators over the functions above.

@@ -875,6 +875,18 @@ static int64_t py_empty(const int64_t *size, int64_t size_n, int32_t dtype, int3
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_empty_strided(const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+  dt_tensor *out = NULL;
+  (void)!dt_empty_strided(size, size_n, stride, stride_n, dtype, device_type, device_index, requires_grad, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_new_empty_strided(int64_t input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+  dt_tensor *out = NULL;
+  (void)!dt_new_empty_strided((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, dtype, device_type, device_index, requires_grad, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_zeros(const int64_t *size, int64_t size_n, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_zeros(size, size_n, dtype, device_type, device_index, requires_grad, &out);
@@ -902,6 +914,12 @@ static int64_t py_arange(int32_t start_kind, int64_t start_i, double start_f, in
 static int64_t py_linspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
   dt_tensor *out = NULL;
   (void)!dt_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, dtype, device_type, device_index, requires_grad, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_logspace(int32_t start_kind, int64_t start_i, double start_f, int32_t end_kind, int64_t end_i, double end_f, int64_t steps, double base, int32_t dtype, int32_t device_type, int64_t device_index, int32_t requires_grad) {
+  dt_tensor *out = NULL;
+  (void)!dt_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, dtype, device_type, device_index, requires_grad, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -3390,6 +3408,180 @@ static int32_t py_allclose(int64_t input, int64_t other, double rtol, double ato
   return dt_allclose((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)other, rtol, atol, equal_nan, &out) ? -1 : out;
 }
 
+static int64_t py_pad(int64_t input, const int64_t *pad, int64_t pad_n, int32_t mode, int32_t value_kind, int64_t value_i, double value_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_pad((dt_tensor *)(intptr_t)input, pad, pad_n, mode, value_kind, value_i, value_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_roll(int64_t input, const int64_t *shifts, int64_t shifts_n, const int64_t *dims, int64_t dims_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_roll((dt_tensor *)(intptr_t)input, shifts, shifts_n, dims, dims_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_rot90(int64_t input, int64_t k, const int64_t *dims, int64_t dims_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_rot90((dt_tensor *)(intptr_t)input, k, dims, dims_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_fliplr(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_fliplr((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_flipud(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_flipud((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_tile(int64_t input, const int64_t *dims, int64_t dims_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_tile((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_repeat_interleave(int64_t input, int64_t repeats, int32_t repeats_kind, int64_t repeats_i, double repeats_f, int32_t dim_given, int64_t dim, int32_t output_size_given, int64_t output_size) {
+  dt_tensor *out = NULL;
+  (void)!dt_repeat_interleave((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)repeats, repeats_kind, repeats_i, repeats_f, dim_given ? &dim : NULL, output_size_given ? &output_size : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_diag(int64_t input, int64_t diagonal) {
+  dt_tensor *out = NULL;
+  (void)!dt_diag((dt_tensor *)(intptr_t)input, diagonal, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_diag_embed(int64_t input, int64_t offset, int64_t dim1, int64_t dim2) {
+  dt_tensor *out = NULL;
+  (void)!dt_diag_embed((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_diagflat(int64_t input, int64_t offset) {
+  dt_tensor *out = NULL;
+  (void)!dt_diagflat((dt_tensor *)(intptr_t)input, offset, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_block_diag(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_block_diag((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_hstack(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_hstack((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_vstack(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_vstack((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_dstack(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_dstack((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_column_stack(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_column_stack((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_unravel_index(int64_t indices, const int64_t *shape, int64_t shape_n) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_unravel_index((dt_tensor *)(intptr_t)indices, shape, shape_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cartesian_prod(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_cartesian_prod((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_combinations(int64_t input, int64_t r, int32_t with_replacement) {
+  dt_tensor *out = NULL;
+  (void)!dt_combinations((dt_tensor *)(intptr_t)input, r, with_replacement, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_tril_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
+  dt_tensor *out = NULL;
+  (void)!dt_tril_indices(row, col, offset, dtype, device_type, device_index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_triu_indices(int64_t row, int64_t col, int64_t offset, int32_t dtype, int32_t device_type, int64_t device_index) {
+  dt_tensor *out = NULL;
+  (void)!dt_triu_indices(row, col, offset, dtype, device_type, device_index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_select_scatter(int64_t input, int64_t src, int64_t dim, int64_t index) {
+  dt_tensor *out = NULL;
+  (void)!dt_select_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, dim, index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_slice_scatter(int64_t input, int64_t src, int64_t dim, int32_t start_given, int64_t start, int32_t end_given, int64_t end, int64_t step) {
+  dt_tensor *out = NULL;
+  (void)!dt_slice_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, dim, start_given ? &start : NULL, end_given ? &end : NULL, step, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_diagonal_scatter(int64_t input, int64_t src, int64_t offset, int64_t dim1, int64_t dim2) {
+  dt_tensor *out = NULL;
+  (void)!dt_diagonal_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, offset, dim1, dim2, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_as_strided_scatter(int64_t input, int64_t src, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
+  dt_tensor *out = NULL;
+  (void)!dt_as_strided_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)src, size, size_n, stride, stride_n, storage_offset_given ? &storage_offset : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_im2col(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_im2col((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, dilation, dilation_n, padding, padding_n, stride, stride_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_fold(int64_t input, const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_fold((dt_tensor *)(intptr_t)input, output_size, output_size_n, kernel_size, kernel_size_n, dilation, dilation_n, padding, padding_n, stride, stride_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_pixel_shuffle(int64_t input, int64_t upscale_factor) {
+  dt_tensor *out = NULL;
+  (void)!dt_pixel_shuffle((dt_tensor *)(intptr_t)input, upscale_factor, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_pixel_unshuffle(int64_t input, int64_t downscale_factor) {
+  dt_tensor *out = NULL;
+  (void)!dt_pixel_unshuffle((dt_tensor *)(intptr_t)input, downscale_factor, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_channel_shuffle(int64_t input, int64_t groups) {
+  dt_tensor *out = NULL;
+  (void)!dt_channel_shuffle((dt_tensor *)(intptr_t)input, groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int32_t py_sort(int64_t input, int64_t dim, int32_t descending, int32_t stable, int64_t *out) {
   dt_tensor *values = 0;
   dt_tensor *indices = 0;
@@ -3938,6 +4130,20 @@ static int64_t py_transpose(int64_t input, int64_t dim0, int64_t dim1) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_transpose_(int64_t input, int64_t dim0, int64_t dim1) {
+  return dt_transpose_((dt_tensor *)(intptr_t)input, dim0, dim1);
+}
+
+static int64_t py_swapaxes(int64_t input, int64_t axis0, int64_t axis1) {
+  dt_tensor *out = NULL;
+  (void)!dt_swapaxes((dt_tensor *)(intptr_t)input, axis0, axis1, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_swapaxes_(int64_t input, int64_t axis0, int64_t axis1) {
+  return dt_swapaxes_((dt_tensor *)(intptr_t)input, axis0, axis1);
+}
+
 static int64_t py_permute(int64_t input, const int64_t *dims, int64_t dims_n) {
   dt_tensor *out = NULL;
   (void)!dt_permute((dt_tensor *)(intptr_t)input, dims, dims_n, &out);
@@ -3956,16 +4162,28 @@ static int64_t py_t(int64_t input) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_t_(int64_t input) {
+  return dt_t_((dt_tensor *)(intptr_t)input);
+}
+
 static int64_t py_squeeze(int64_t input, const int64_t *dim, int64_t dim_n) {
   dt_tensor *out = NULL;
   (void)!dt_squeeze((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n), &out);
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_squeeze_(int64_t input, const int64_t *dim, int64_t dim_n) {
+  return dt_squeeze_((dt_tensor *)(intptr_t)input, list_or_null(dim, dim_n), list_count(dim_n));
+}
+
 static int64_t py_unsqueeze(int64_t input, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_unsqueeze((dt_tensor *)(intptr_t)input, dim, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_unsqueeze_(int64_t input, int64_t dim) {
+  return dt_unsqueeze_((dt_tensor *)(intptr_t)input, dim);
 }
 
 static int64_t py_expand(int64_t input, const int64_t *size, int64_t size_n) {
@@ -4010,6 +4228,30 @@ static int64_t py_as_strided(int64_t input, const int64_t *size, int64_t size_n,
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_as_strided_(int64_t input, const int64_t *size, int64_t size_n, const int64_t *stride, int64_t stride_n, int32_t storage_offset_given, int64_t storage_offset) {
+  return dt_as_strided_((dt_tensor *)(intptr_t)input, size, size_n, stride, stride_n, storage_offset_given ? &storage_offset : NULL);
+}
+
+static int32_t py_resize_(int64_t input, const int64_t *size, int64_t size_n) {
+  return dt_resize_((dt_tensor *)(intptr_t)input, size, size_n);
+}
+
+static int32_t py_resize_as_(int64_t input, int64_t the_template) {
+  return dt_resize_as_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)the_template);
+}
+
+static int64_t py_view_dtype(int64_t input, int32_t dtype) {
+  dt_tensor *out = NULL;
+  (void)!dt_view_dtype((dt_tensor *)(intptr_t)input, dtype, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_unfold(int64_t input, int64_t dimension, int64_t size, int64_t step) {
+  dt_tensor *out = NULL;
+  (void)!dt_unfold((dt_tensor *)(intptr_t)input, dimension, size, step, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_diagonal(int64_t input, int64_t offset, int64_t dim1, int64_t dim2) {
   dt_tensor *out = NULL;
   (void)!dt_diagonal((dt_tensor *)(intptr_t)input, offset, dim1, dim2, &out);
@@ -4034,6 +4276,72 @@ static int64_t py_split_with_sizes(int64_t input, const int64_t *split_sizes, in
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_split_sections(int64_t input, int64_t sections, int64_t dim) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_split_sections((dt_tensor *)(intptr_t)input, sections, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_split_at(int64_t input, const int64_t *indices, int64_t indices_n, int64_t dim) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_split_at((dt_tensor *)(intptr_t)input, indices, indices_n, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_hsplit(int64_t input, int64_t sections) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_hsplit((dt_tensor *)(intptr_t)input, sections, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_vsplit(int64_t input, int64_t sections) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_vsplit((dt_tensor *)(intptr_t)input, sections, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_dsplit(int64_t input, int64_t sections) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_dsplit((dt_tensor *)(intptr_t)input, sections, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_atleast_1d(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_atleast_1d((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_atleast_2d(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_atleast_2d((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_atleast_3d(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_atleast_3d((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_ravel(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_ravel((dt_tensor *)(intptr_t)input, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_broadcast_tensors(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_broadcast_tensors((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_meshgrid(const int64_t *tensors, int64_t tensors_n, const char *indexing) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_meshgrid((dt_tensor *const *)tensors, tensors_n, indexing, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_unbind(int64_t input, int64_t dim) {
   dt_tensor_list *out = NULL;
   (void)!dt_unbind((dt_tensor *)(intptr_t)input, dim, &out);
@@ -4055,6 +4363,18 @@ static int64_t py_stack(const int64_t *tensors, int64_t tensors_n, int64_t dim) 
 static int64_t py_repeat(int64_t input, const int64_t *repeats, int64_t repeats_n) {
   dt_tensor *out = NULL;
   (void)!dt_repeat((dt_tensor *)(intptr_t)input, repeats, repeats_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_narrow_copy(int64_t input, int64_t dim, int64_t start, int64_t length) {
+  dt_tensor *out = NULL;
+  (void)!dt_narrow_copy((dt_tensor *)(intptr_t)input, dim, start, length, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_sum_to_size(int64_t input, const int64_t *size, int64_t size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_sum_to_size((dt_tensor *)(intptr_t)input, size, size_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -4279,5 +4599,45 @@ static int32_t py_not_equal_(int64_t input, int64_t other, int32_t other_kind, i
 static int64_t py_trapz(int64_t y, int64_t x, int32_t dx_kind, int64_t dx_i, double dx_f, int64_t dim) {
   dt_tensor *out = NULL;
   (void)!dt_trapz((dt_tensor *)(intptr_t)y, (dt_tensor *)(intptr_t)x, dx_kind, dx_i, dx_f, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_concat(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_concat((dt_tensor *const *)tensors, tensors_n, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_concatenate(const int64_t *tensors, int64_t tensors_n, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_concatenate((dt_tensor *const *)tensors, tensors_n, dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_swapdims(int64_t input, int64_t dim0, int64_t dim1) {
+  dt_tensor *out = NULL;
+  (void)!dt_swapdims((dt_tensor *)(intptr_t)input, dim0, dim1, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_swapdims_(int64_t input, int64_t dim0, int64_t dim1) {
+  return dt_swapdims_((dt_tensor *)(intptr_t)input, dim0, dim1);
+}
+
+static int64_t py_moveaxis(int64_t input, const int64_t *source, int64_t source_n, const int64_t *destination, int64_t destination_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_moveaxis((dt_tensor *)(intptr_t)input, source, source_n, destination, destination_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_row_stack(const int64_t *tensors, int64_t tensors_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_row_stack((dt_tensor *const *)tensors, tensors_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_argwhere(int64_t input) {
+  dt_tensor *out = NULL;
+  (void)!dt_argwhere((dt_tensor *)(intptr_t)input, &out);
   return (int64_t)(intptr_t)out;
 }

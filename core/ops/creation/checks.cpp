@@ -61,6 +61,17 @@ void check_linspace(const Scalar& start, const Scalar& end, DType dtype) {
   for (const Scalar& x : {start, end}) check_fits(x, dtype);
 }
 
+void check_logspace(int64_t steps, DType dtype) {
+  check_linspace_steps(steps);
+  DT_CHECK(steps < 2 || !is_bool(dtype), kNotImplemented,
+           "\"logspace_cpu\" not implemented for 'Bool'");
+}
+
+void check_strided(IntList size, IntList stride) {
+  DT_CHECK(size.size() == stride.size(), kRuntimeError, "dimensionality of sizes (", size.size(),
+           ") must match dimensionality of strides (", stride.size(), ")");
+}
+
 void check_eye(int64_t rows, int64_t columns) {
   DT_CHECK(rows >= 0, kRuntimeError, "n must be greater or equal to 0, got ", rows);
   DT_CHECK(columns >= 0, kRuntimeError, "m must be greater or equal to 0, got ", columns);

@@ -4,6 +4,7 @@
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/creation/checks.h"
+#include "core/ops/pointwise.gen.h"
 #include "core/ops/promotion.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/creation.gen.h"
@@ -81,6 +82,13 @@ Tensor empty(IntList size, DType dtype, Device device, bool requires_grad,
                 requires_grad);
 }
 
+Tensor empty_strided(IntList size, IntList stride, DType dtype, Device device, bool requires_grad) {
+  check_strided(size, stride);
+  return finish(
+      make_empty_strided(size, stride, dtype_or_default(dtype), device_or_default(device)),
+      requires_grad);
+}
+
 Tensor full(IntList size, const Scalar& fill_value, DType dtype, Device device,
             bool requires_grad) {
   if (dtype == DType::kDefault) dtype = dtype_of_number(fill_value);
@@ -151,6 +159,12 @@ Tensor new_empty(const Tensor& self, IntList size, DType dtype, Device device, b
   return finish(make_empty(size, like.dtype, like.device), requires_grad);
 }
 
+Tensor new_empty_strided(const Tensor& self, IntList size, IntList stride, DType dtype,
+                         Device device, bool requires_grad) {
+  const Like like(self, dtype, device, MemoryFormat::kPreserve);
+  return empty_strided(size, stride, like.dtype, like.device, requires_grad);
+}
+
 Tensor new_full(const Tensor& self, IntList size, const Scalar& fill_value, DType dtype,
                 Device device, bool requires_grad) {
   const Like like(self, dtype, device, MemoryFormat::kPreserve);
@@ -205,6 +219,18 @@ Tensor linspace(const Scalar& start, const Scalar& end, int64_t steps, DType dty
     run(op::linspace, call);
   }
   return finish(y, requires_grad);
+}
+
+Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double base, DType dtype,
+                Device device, bool requires_grad) {
+  dtype = dtype_or_default(dtype);
+  check_logspace(steps, dtype);
+  // Of integers the ends lose their fractions first.
+  const auto held = [&](const Scalar& x) {
+    return is_floating(dtype) ? x.to_double() : static_cast<double>(x.to_int64());
+  };
+  const Tensor exponents = linspace(held(start), held(end), steps, kRealDType, device);
+  return finish(to_dtype(pow(base, exponents), dtype), requires_grad);
 }
 
 Tensor eye(int64_t n, std::optional<int64_t> m, DType dtype, Device device, bool requires_grad) {

@@ -137,9 +137,43 @@ void check_as_strided(const Tensor& input, IntList size, IntList stride, int64_t
            " are out of bounds for storage of ", capacity, " elements");
 }
 
-void check_diagonal(const Tensor& input, int64_t dim1, int64_t dim2) {
-  const bool differ = wrap_dim(dim1, input.ndim()) != wrap_dim(dim2, input.ndim());
-  DT_CHECK(differ, kRuntimeError, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+void check_diagonal_dims(bool same, int64_t dim1, int64_t dim2) {
+  DT_CHECK(!same, kRuntimeError, "diagonal dimensions cannot be identical ", dim1, ", ", dim2);
+}
+
+void check_unfold(const Tensor& input, int dim, int64_t size, int64_t step) {
+  const int64_t n = input.ndim() == 0 ? 1 : input.sizes()[dim];
+  DT_CHECK(size >= 0, kRuntimeError, "size is ", size, " but must be >= 0");
+  DT_CHECK(size <= n, kRuntimeError, "maximum size for tensor at dimension ", dim, " is ", n,
+           " but size is ", size);
+  DT_CHECK(step > 0, kRuntimeError, "step is ", step, " but must be > 0");
+}
+
+void check_resize(const Tensor& self, IntList size) {
+  DT_CHECK(!self.requires_grad(), kRuntimeError, "cannot resize variables that require grad");
+  DT_CHECK(!self.storage()->deleter(), kRuntimeError,
+           "Trying to resize storage that is not resizable");
+  for (int64_t n : size) {
+    DT_CHECK(n >= 0, kRuntimeError, "Trying to create tensor with negative dimension ", n, ": ",
+             size);
+  }
+}
+
+void check_view_dtype(const Tensor& input, DType dtype) {
+  const auto check = [&](bool fits, const std::string& words) {
+    DT_CHECK(fits, kRuntimeError, "self.", words, " to view ", type_word(input.dtype()), " as ",
+             type_word(dtype), " (different element sizes)");
+  };
+  const int64_t from = input.item_bytes(), to = info(dtype).bytes;
+  if (from == to) return;
+  check(input.ndim() > 0, "dim() cannot be 0");
+  check(input.strides().back() == 1, "stride(-1) must be 1");
+  if (to < from) return;
+  const std::string divides = text(" must be divisible by ", to / from);
+  check(input.size(-1) % (to / from) == 0, "size(-1)" + divides);
+  check(input.offset() % (to / from) == 0, "storage_offset()" + divides);
+  for (int d = 0; d < input.ndim() - 1; ++d)
+    check(input.strides()[d] % (to / from) == 0, text("stride(", d, ")") + divides);
 }
 
 void check_split_with_sizes(const Tensor& input, IntList split_sizes, int64_t dim) {
@@ -172,6 +206,49 @@ void check_split(const Tensor& input, int64_t split_size, int64_t dim) {
 void check_chunk(const Tensor& input, int64_t chunks) {
   DT_CHECK(input.ndim() > 0, kRuntimeError, "chunk expects at least a 1-dimensional tensor");
   DT_CHECK(chunks > 0, kRuntimeError, "chunk expects `chunks` to be greater than 0, got: ", chunks);
+}
+
+void check_tensor_split(const Tensor& input) {
+  DT_CHECK(input.ndim() > 0, kRuntimeError,
+           "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims");
+}
+
+void check_sections(int64_t sections) {
+  DT_CHECK(sections > 0, kRuntimeError, "number of sections must be larger than 0, got ", sections);
+}
+
+void check_equal_split(const char* name, const Tensor& input, int least_dims, int dim,
+                       int64_t sections) {
+  DT_CHECK(input.ndim() >= least_dims, kRuntimeError, "torch.", name,
+           " requires a tensor with at least ", least_dims, " dimension, but got a tensor with ",
+           input.ndim(), " dimensions!");
+  const int64_t n = input.sizes()[dim];
+  DT_CHECK(sections > 0 && n % sections == 0, kRuntimeError, "torch.", name,
+           " attempted to split along dimension ", dim, ", but the size of the dimension ", n,
+           " is not divisible by the split_size ", sections, "!");
+}
+
+void check_meshgrid(TensorList tensors, const std::string& indexing) {
+  DT_CHECK(!tensors.empty(), kRuntimeError, "meshgrid expects a non-empty TensorList");
+  for (const Tensor& x : tensors) {
+    DT_CHECK(x.ndim() <= 1, kRuntimeError,
+             "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: ", x.sizes());
+    DT_CHECK(x.dtype() == tensors[0].dtype(), kRuntimeError,
+             "meshgrid expects all tensors to have the same dtype");
+    DT_CHECK(x.device() == tensors[0].device(), kRuntimeError,
+             "meshgrid expects all tensors to have the same device");
+  }
+  DT_CHECK(indexing == "ij" || indexing == "xy", kRuntimeError,
+           "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: ", indexing);
+}
+
+void check_sum_to_size(const Tensor& input, IntList size) {
+  const int64_t lead = input.ndim() - size.size();
+  bool fits = lead >= 0;
+  for (int64_t d = 0; fits && d < size.size(); ++d)
+    fits = size[d] == 1 || size[d] == input.sizes()[static_cast<int>(d + lead)];
+  DT_CHECK(fits, kRuntimeError, "size {", size, "} is not expandable to size {", input.sizes(),
+           "}.");
 }
 
 bool joins_anything(const Tensor& x) {

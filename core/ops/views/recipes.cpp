@@ -59,6 +59,19 @@ Tensor unapply_as_strided(const ViewRecipe& r, const Tensor& grad, const Dims& i
   return reshape(sums, input_sizes);
 }
 
+// Windows that share elements: what each has is added where it was.
+Tensor unapply_unfold(const ViewRecipe& r, const Tensor& grad, const Dims& sizes) {
+  const Tensor y = zeros(sizes, grad.dtype(), grad.device());
+  {
+    const GradMode no_grad(false);
+    const int64_t reach = (grad.sizes()[r.dim] - 1) * r.step + 1;
+    for (int64_t k = 0; k < r.start; ++k)
+      add_(slice(y, r.dim, k, k + reach, r.step), select(grad, -1, k));
+  }
+  return record("UnfoldBackwardBackward0", y, {grad},
+                [r](BackwardCall& b) { b.results[0] = apply_recipe(r, b.grad()); });
+}
+
 }  // namespace
 
 Tensor apply_recipe(const ViewRecipe& r, const Tensor& x) {
@@ -78,6 +91,8 @@ Tensor apply_recipe(const ViewRecipe& r, const Tensor& x) {
       return expand(x, r.dims);
     case ViewRecipe::kDiagonal:
       return diagonal(x, r.start, r.dim, r.dim2);
+    case ViewRecipe::kUnfold:
+      return unfold(x, r.dim, r.start, r.step);
     case ViewRecipe::kAsStrided:
       return as_strided(x, r.dims, r.strides, r.start);
   }
@@ -97,6 +112,9 @@ Tensor unapply_recipe(const ViewRecipe& r, const Tensor& grad, const Dims& sizes
       return sum_to(grad, sizes);
     case ViewRecipe::kAsStrided:
       return unapply_as_strided(r, grad, sizes);
+    case ViewRecipe::kUnfold:
+      if (r.step < r.start) return unapply_unfold(r, grad, sizes);
+      [[fallthrough]];
     default:
       return embed(grad, sizes, [r](const Tensor& whole) { return apply_recipe(r, whole); });
   }

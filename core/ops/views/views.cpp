@@ -286,7 +286,7 @@ Tensor as_strided(const Tensor& input, IntList size, IntList stride,
 
 Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2) {
   const int a = wrap_dim(dim1, input.ndim()), b = wrap_dim(dim2, input.ndim());
-  check_diagonal(input, dim1, dim2);
+  check_diagonal_dims(a == b, dim1, dim2);
   const int64_t rows = input.sizes()[a], columns = input.sizes()[b];
   const int64_t length = std::max<int64_t>(
       0, offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns));
@@ -309,40 +309,37 @@ Tensor diagonal(const Tensor& input, int64_t offset, int64_t dim1, int64_t dim2)
   return make_view("DiagonalBackward0", input, sizes, strides, input.offset() + first, r);
 }
 
-std::vector<Tensor> split_with_sizes(const Tensor& input, IntList split_sizes, int64_t dim) {
-  check_split_with_sizes(input, split_sizes, dim);
-  std::vector<Tensor> parts;
-  int64_t start = 0;
-  for (int64_t size : split_sizes) {
-    parts.push_back(slice(input, dim, start, start + size, 1));
-    start += size;
+Tensor unfold(const Tensor& input, int64_t dimension, int64_t size, int64_t step) {
+  const int d = wrap_dim(dimension, input.ndim());
+  check_unfold(input, d, size, step);
+  if (input.ndim() == 0) return slice(reshape(input, {1}), 0, 0, size, 1);
+  ViewRecipe r;
+  r.kind = ViewRecipe::kUnfold;
+  r.dim = d;
+  r.start = size;
+  r.step = step;
+  Dims sizes = input.sizes(), strides = input.strides();
+  sizes.push_back(size);
+  strides.push_back(strides[d]);
+  sizes[d] = (input.sizes()[d] - size) / step + 1;
+  int64_t stride;
+  if (!__builtin_mul_overflow(strides[d], step, &stride)) strides[d] = stride;
+  return make_view("UnfoldBackward0", input, sizes, strides, input.offset(), r);
+}
+
+Tensor view_dtype(const Tensor& input, DType dtype) {
+  check_view_dtype(input, dtype);
+  const int64_t from = input.item_bytes(), to = info(dtype).bytes;
+  const auto counted = [&](int64_t n) { return n * from / to; };
+  Dims sizes = input.sizes(), strides = input.strides();
+  if (from != to) {
+    for (int d = 0; d < sizes.size() - 1; ++d) strides[d] = counted(strides[d]);
+    sizes[sizes.size() - 1] = counted(sizes.back());
   }
-  return parts;
-}
-
-std::vector<Tensor> split(const Tensor& input, int64_t split_size, int64_t dim) {
-  check_split(input, split_size, dim);
-  const int64_t n = input.size(dim);
-  std::vector<int64_t> sizes;
-  for (int64_t start = 0; start < n; start += split_size)
-    sizes.push_back(std::min(split_size, n - start));
-  if (sizes.empty()) sizes.push_back(0);
-  return split_with_sizes(input, sizes, dim);
-}
-
-std::vector<Tensor> chunk(const Tensor& input, int64_t chunks, int64_t dim) {
-  check_chunk(input, chunks);
-  const int64_t n = input.size(dim);
-  if (n == 0)
-    return split_with_sizes(input, std::vector<int64_t>(std::min<int64_t>(chunks, 1 << 20), 0),
-                            dim);
-  return split(input, n / chunks + (n % chunks != 0), dim);
-}
-
-std::vector<Tensor> unbind(const Tensor& input, int64_t dim) {
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < input.size(dim); ++i) parts.push_back(select(input, dim, i));
-  return parts;
+  const Tensor y(Ref<TensorImpl>::adopt(
+      new TensorImpl(input.storage(), counted(input.offset()), sizes, strides, dtype)));
+  y.impl()->own_version = input.impl()->own_version;
+  return y;
 }
 
 }  // namespace dt

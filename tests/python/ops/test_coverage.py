@@ -17,7 +17,8 @@ SCHEMA = schema.load(Path(__file__).resolve().parents[3] / "capi" / "schema")
 # Tested elsewhere, or not by numbers of their own. Everything else needs a row.
 ELSEWHERE = {
     "test_creation.py: they have no tensor to begin with": {
-        "empty", "zeros", "ones", "full", "arange", "linspace", "eye", "scalar_tensor", "empty_like",
+        "empty_strided", "new_empty_strided", "logspace", "tril_indices", "triu_indices", "empty", "zeros",
+        "ones", "full", "arange", "linspace", "eye", "scalar_tensor", "empty_like",
         "new_empty", "new_zeros", "new_ones", "new_full", "from_numbers", "from_ints",
         "from_bools",
     },
@@ -42,6 +43,9 @@ ELSEWHERE = {
     "test_inplace_twins.py: they copy what their twin, which has a row, computes": {
         "eq_", "ne_", "lt_", "le_", "gt_", "ge_", "logical_not_", "logical_and_", "logical_or_",
         "logical_xor_", "tril_", "triu_", "cumsum_", "addmm_",
+    },
+    "test_views_in_place.py: they change a shape, not numbers": {
+        "as_strided_", "resize_", "resize_as_",
     },
     "test_subscript.py: brackets, as other languages write them": {"at", "set_at"},
     "test_streams.py: where memory is": {"cpu", "cuda"},

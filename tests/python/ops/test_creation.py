@@ -114,6 +114,51 @@ def test_eye(dtype):
         check(lambda t, a=arguments: t.eye(*a, dtype=dtype and getattr(t, dtype)))
 
 
+@pytest.mark.parametrize("dtype", [None, *ALL])
+def test_logspace(dtype):
+    for arguments in (
+        *((0, 2, 3), (0, 3, 4, 2), (-2, 2, 5), (0.0, 1, 7), (0, 5, 3, 3), (0.5, 2.9, 3)),
+        *((1, 2, 1), (0, 4, 5, -2.0), (0, 1, 0), (0, 1, -1)),
+    ):
+        if dtype == "uint8" and (arguments[0] < 0 or arguments[-1] == -2):
+            continue  # negative numbers
+        check(lambda t, a=arguments: t.logspace(*a, dtype=dtype and getattr(t, dtype)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tril_indices", "triu_indices"])
+def test_triangle_indices(name):
+    for sizes in ((3, 3), (2, 4), (4, 2), (0, 3), (3, 0), (-1, 2), (2, -1)):
+        for offset in (0, 1, -1, 3, -3, 2**62, -(2**62)):
+            check(lambda t, s=sizes, k=offset: getattr(t, name)(*s, offset=k))
+    for dtype in ("int32", "float32", "int8"):
+        check(lambda t, d=dtype: getattr(t, name)(3, 3, dtype=getattr(t, d)))
+
+
+def test_empty_strided():
+    for sizes, strides in (
+        ((2, 3), (1, 2)),
+        ((), ()),
+        ((0, 2), (5, 1)),
+        ((3,), (0,)),
+        ((2,), (1, 1)),
+        ((2,), (-1,)),
+    ):
+        for make in (
+            lambda t, *a: t.empty_strided(*a, dtype=t.int32),
+            lambda t, *a: t.zeros(1, dtype=t.float64).new_empty_strided(*a),
+        ):
+            outcomes = []
+            for t in (dt, torch):
+                try:
+                    y = make(t, sizes, strides)
+                    outcomes.append(
+                        (tuple(y.shape), y.stride(), str(y.dtype).removeprefix("torch."))
+                    )
+                except RuntimeError:
+                    outcomes.append("RuntimeError")
+            assert outcomes[0] == outcomes[1]
+
+
 def test_scalar_tensor():
     for value in (1, 2.5, True, -7):
         for dtype in ("float32", "int64", "bool"):

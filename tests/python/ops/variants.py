@@ -76,4 +76,10 @@ def is_documented(row: Row, dtype: str) -> bool:
             return whole and dtype not in row.all_dtypes  # of equal elements PyTorch chooses any
         case "binary_cross_entropy_with_logits":  # PyTorch is given the formula: it checks no sizes
             return sizes[0] != sizes[1]
+        case "pixel_shuffle" | "pixel_unshuffle" | "channel_shuffle":  # PyTorch leaves the shape
+            return 0 in sizes[0]
+        case "block_diag":  # PyTorch's gradients are those of other elements
+            return (0,) in sizes
+        case "view_dtype":  # PyTorch looks at the strides of nothing
+            return 0 in sizes[0]
     return False

@@ -125,17 +125,6 @@ inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 legacy_contiguous_format = contiguous_format
 
-_ALIASES = {
-    "absolute": "abs", "concat": "cat", "concatenate": "cat", "divide": "div", "greater": "gt",
-    "greater_equal": "ge", "less": "lt", "less_equal": "le", "multiply": "mul", "negative": "neg",
-    "not_equal": "ne", "subtract": "sub", "swapaxes": "transpose", "swapdims": "transpose",
-}  # fmt: skip
-for _alias, _name in _ALIASES.items():
-    globals()[_alias] = globals()[_name]
-    for _mark in ("", "_"):  # the in-place twins too
-        if _name + _mark in _ops.METHODS:
-            setattr(Tensor, _alias + _mark, _ops.METHODS[_name + _mark])
-
 
 def is_tensor(obj):
     """Whether an object is a tensor."""

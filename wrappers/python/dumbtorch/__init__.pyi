@@ -125,14 +125,29 @@ from ._overloads import where as where
 from ._overloads import nonzero as nonzero
 from ._overloads import scatter as scatter
 from ._overloads import scatter_ as scatter_
+from ._overloads import repeat_interleave as repeat_interleave
+from ._overloads import tensor_split as tensor_split
+from ._overloads import hsplit as hsplit
+from ._overloads import vsplit as vsplit
+from ._overloads import dsplit as dsplit
+from ._overloads import meshgrid as meshgrid
+from ._overloads import broadcast_tensors as broadcast_tensors
+from ._overloads import block_diag as block_diag
+from ._overloads import cartesian_prod as cartesian_prod
+from ._overloads import atleast_1d as atleast_1d
+from ._overloads import atleast_2d as atleast_2d
+from ._overloads import atleast_3d as atleast_3d
+from ._overloads import broadcast_shapes as broadcast_shapes
 from ._ops import conv_transpose1d as conv_transpose1d
 from ._ops import conv_transpose2d as conv_transpose2d
 from ._ops import conv_transpose3d as conv_transpose3d
 from ._ops import empty as empty
+from ._ops import empty_strided as empty_strided
 from ._ops import zeros as zeros
 from ._ops import ones as ones
 from ._ops import full as full
 from ._ops import linspace as linspace
+from ._ops import logspace as logspace
 from ._ops import eye as eye
 from ._ops import scalar_tensor as scalar_tensor
 from ._ops import empty_like as empty_like
@@ -409,6 +424,29 @@ from ._ops import cumulative_trapezoid as cumulative_trapezoid
 from ._ops import equal as equal
 from ._ops import isclose as isclose
 from ._ops import allclose as allclose
+from ._ops import roll as roll
+from ._ops import rot90 as rot90
+from ._ops import fliplr as fliplr
+from ._ops import flipud as flipud
+from ._ops import tile as tile
+from ._ops import diag as diag
+from ._ops import diag_embed as diag_embed
+from ._ops import diagflat as diagflat
+from ._ops import hstack as hstack
+from ._ops import vstack as vstack
+from ._ops import dstack as dstack
+from ._ops import column_stack as column_stack
+from ._ops import unravel_index as unravel_index
+from ._ops import combinations as combinations
+from ._ops import tril_indices as tril_indices
+from ._ops import triu_indices as triu_indices
+from ._ops import select_scatter as select_scatter
+from ._ops import slice_scatter as slice_scatter
+from ._ops import diagonal_scatter as diagonal_scatter
+from ._ops import as_strided_scatter as as_strided_scatter
+from ._ops import pixel_shuffle as pixel_shuffle
+from ._ops import pixel_unshuffle as pixel_unshuffle
+from ._ops import channel_shuffle as channel_shuffle
 from ._ops import sort as sort
 from ._ops import argsort as argsort
 from ._ops import msort as msort
@@ -444,21 +482,32 @@ from ._ops import reshape as reshape
 from ._ops import flatten as flatten
 from ._ops import unflatten as unflatten
 from ._ops import transpose as transpose
+from ._ops import transpose_ as transpose_
+from ._ops import swapaxes as swapaxes
+from ._ops import swapaxes_ as swapaxes_
 from ._ops import permute as permute
 from ._ops import movedim as movedim
 from ._ops import t as t
+from ._ops import t_ as t_
 from ._ops import squeeze as squeeze
+from ._ops import squeeze_ as squeeze_
 from ._ops import unsqueeze as unsqueeze
+from ._ops import unsqueeze_ as unsqueeze_
 from ._ops import broadcast_to as broadcast_to
 from ._ops import select as select
 from ._ops import narrow as narrow
 from ._ops import as_strided as as_strided
+from ._ops import as_strided_ as as_strided_
+from ._ops import resize_ as resize_
+from ._ops import resize_as_ as resize_as_
 from ._ops import diagonal as diagonal
 from ._ops import chunk as chunk
 from ._ops import split_with_sizes as split_with_sizes
+from ._ops import ravel as ravel
 from ._ops import unbind as unbind
 from ._ops import cat as cat
 from ._ops import stack as stack
+from ._ops import narrow_copy as narrow_copy
 from ._ops import flip as flip
 from ._ops import ger as ger
 from ._ops import absolute as absolute
@@ -502,25 +551,18 @@ from ._ops import less_equal_ as less_equal_
 from ._ops import not_equal as not_equal
 from ._ops import not_equal_ as not_equal_
 from ._ops import trapz as trapz
+from ._ops import concat as concat
+from ._ops import concatenate as concatenate
+from ._ops import swapdims as swapdims
+from ._ops import swapdims_ as swapdims_
+from ._ops import moveaxis as moveaxis
+from ._ops import row_stack as row_stack
+from ._ops import argwhere as argwhere
 def is_tensor(obj) -> Any: ...
 def typename(obj) -> str: ...
 def get_device(input) -> builtins.int: ...
 def numel(input) -> Any: ...
 def live_handles(kind=None) -> Any: ...
-from ._ops import abs as absolute
-from ._ops import cat as concat
-from ._ops import cat as concatenate
-from ._ops import div as divide
-from ._ops import gt as greater
-from ._ops import ge as greater_equal
-from ._ops import lt as less
-from ._ops import le as less_equal
-from ._ops import mul as multiply
-from ._ops import neg as negative
-from ._ops import ne as not_equal
-from ._ops import sub as subtract
-from ._ops import transpose as swapaxes
-from ._ops import transpose as swapdims
 
 __version__: str
 inf: builtins.float

@@ -62,6 +62,7 @@ ROUNDING_MODE = Choice("rounding_mode", _enums.ROUNDING_MODE)
 APPROXIMATE = Choice("approximate", _enums.APPROXIMATE)
 ACTIVATION = Choice("activation", _enums.ACTIVATION)
 INTERPOLATION = Choice("interpolation", _enums.INTERPOLATION)
+PADDING_MODE = Choice("padding_mode", _enums.PADDING_MODE)
 LOG_LEVEL = Choice("log_level", _enums.LOG_LEVEL)
 
 
@@ -1682,6 +1683,48 @@ def empty(*args, size=None, dtype=None, device=None, requires_grad=False, memory
     return wrap(out)
 
 
+def empty_strided(size, stride, *, dtype=None, device=None, requires_grad=False, out=None):
+    """A tensor with given strides and arbitrary contents.
+
+    Args:
+        size: The shape; an empty list makes a 0-d tensor.
+        stride: Steps in memory, in elements; not negative.
+        dtype: Element type; absent means the default dtype, or that of the data.
+        device: Where; absent means the default device, or the input's.
+        requires_grad: Whether backward shall find the gradient of the result.
+    """
+    if out is not None:
+        return into(out, empty_strided, size, stride, dtype=dtype, device=device, requires_grad=requires_grad)
+    try:
+        size_c = shape_list(size)
+        stride_c = shape_list(stride)
+        device_type, device_index = device_parts(device)
+        out = lib.py_empty_strided(size_c, len(size_c), stride_c, len(stride_c), DTYPE[dtype], device_type, device_index, requires_grad)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "empty_strided", "size:i64[] stride:i64[] dtype:enum? device:device? requires_grad:bool", size, stride, dtype, device, requires_grad) from None
+    return wrap(out)
+
+
+def new_empty_strided(input, size, stride, *, dtype=None, device=None, requires_grad=False):
+    """A tensor with given strides and arbitrary contents, of this tensor's dtype and device.
+
+    Args:
+        size: The shape; an empty list makes a 0-d tensor.
+        stride: Steps in memory, in elements; not negative.
+        dtype: Element type; absent means the default dtype, or that of the data.
+        device: Where; absent means the default device, or the input's.
+        requires_grad: Whether backward shall find the gradient of the result.
+    """
+    try:
+        size_c = shape_list(size)
+        stride_c = shape_list(stride)
+        device_type, device_index = device_parts(device)
+        out = lib.py_new_empty_strided(input._h, size_c, len(size_c), stride_c, len(stride_c), DTYPE[dtype], device_type, device_index, requires_grad)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "new_empty_strided", "input:tensor size:i64[] stride:i64[] dtype:enum? device:device? requires_grad:bool", input, size, stride, dtype, device, requires_grad) from None
+    return wrap(out)
+
+
 def zeros(*args, size=None, dtype=None, device=None, requires_grad=False, out=None):
     """A tensor filled with 0.
 
@@ -1790,6 +1833,30 @@ def linspace(start, end, steps, *, dtype=None, device=None, requires_grad=False,
         out = lib.py_linspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, DTYPE[dtype], device_type, device_index, requires_grad)
     except BAD_ARGUMENTS as error:
         raise complain(error, "linspace", "start:scalar end:scalar steps:i64 dtype:enum? device:device? requires_grad:bool", start, end, steps, dtype, device, requires_grad) from None
+    return wrap(out)
+
+
+def logspace(start, end, steps, base=10.0, *, dtype=None, device=None, requires_grad=False, out=None):
+    """Powers of base whose exponents are evenly spaced from start to end, 1-d.
+
+    Args:
+        start: The first exponent.
+        end: The last exponent.
+        steps: How many values.
+        base: What is raised to them.
+        dtype: Element type; absent means the default dtype, or that of the data.
+        device: Where; absent means the default device, or the input's.
+        requires_grad: Whether backward shall find the gradient of the result.
+    """
+    if out is not None:
+        return into(out, logspace, start, end, steps, base, dtype=dtype, device=device, requires_grad=requires_grad)
+    try:
+        start_kind, start_i, start_f = read_scalar(start)
+        end_kind, end_i, end_f = read_scalar(end)
+        device_type, device_index = device_parts(device)
+        out = lib.py_logspace(start_kind, start_i, start_f, end_kind, end_i, end_f, steps, base, DTYPE[dtype], device_type, device_index, requires_grad)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "logspace", "start:scalar end:scalar steps:i64 base:f64 dtype:enum? device:device? requires_grad:bool", start, end, steps, base, dtype, device, requires_grad) from None
     return wrap(out)
 
 
@@ -7978,6 +8045,506 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     return out != 0
 
 
+def pad(input, pad, mode='constant', value=None):
+    """Adds elements around the input. The modes other than constant pad the last one, two or
+    three dimensions of an input that has one or two more.
+
+    Args:
+        pad: How many elements go before and behind the last dimension, then those of the
+            dimension before it, and so on; negative ones take elements away.
+        mode: What the new elements are.
+        value: The number of the mode constant; absent means 0.
+    """
+    try:
+        pad_c = shape_list(pad)
+        value_kind, value_i, value_f = read_scalar_or_none(value)
+        out = lib.py_pad(input._h, pad_c, len(pad_c), PADDING_MODE[mode], value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "pad", "input:tensor pad:i64[] mode:enum value:scalar?", input, pad, mode, value) from None
+    return wrap(out)
+
+
+_pad = pad
+
+
+def roll(input, shifts, dims=(), *, out=None):
+    """Moves elements along dimensions; those that leave at the end come back at the start.
+
+    Args:
+        shifts: By how many places, for each dimension.
+        dims: The dimensions; none means the elements in row-major order.
+    """
+    if out is not None:
+        return into(out, roll, input, shifts, dims)
+    try:
+        shifts_c = int_list(shifts, 1)
+        dims_c = int_list(dims, 1)
+        out = lib.py_roll(input._h, shifts_c, len(shifts_c), dims_c, len(dims_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "roll", "input:tensor shifts:i64[] dims:i64[]", input, shifts, dims) from None
+    return wrap(out)
+
+
+def rot90(input, k=1, dims=(0, 1), *, out=None):
+    """Turns the input in the plane of two dimensions.
+
+    Args:
+        k: How many quarters of a turn; negative ones turn back.
+        dims: The two dimensions that span the plane: from the first to the second.
+    """
+    if out is not None:
+        return into(out, rot90, input, k, dims)
+    try:
+        dims_c = shape_list(dims)
+        out = lib.py_rot90(input._h, k, dims_c, len(dims_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rot90", "input:tensor k:i64 dims:i64[]", input, k, dims) from None
+    return wrap(out)
+
+
+def fliplr(input, *, out=None):
+    """Reverses the order of elements along dimension 1."""
+    if out is not None:
+        return into(out, fliplr, input)
+    try:
+        out = lib.py_fliplr(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fliplr", "input:tensor", input) from None
+    return wrap(out)
+
+
+def flipud(input, *, out=None):
+    """Reverses the order of elements along dimension 0."""
+    if out is not None:
+        return into(out, flipud, input)
+    try:
+        out = lib.py_flipud(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "flipud", "input:tensor", input) from None
+    return wrap(out)
+
+
+def tile(input, *args, dims=None, out=None):
+    """repeat, whose list may be shorter than the dimensions are many: those in front are not
+    repeated.
+
+    Args:
+        dims: How often, for the last dimensions; dimensions may be added in front.
+    """
+    if out is not None:
+        return into(out, tile, input, dims=read_sizes(args, dims))
+    try:
+        dims_c = read_sizes(args, dims)
+        out = lib.py_tile(input._h, dims_c, len(dims_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tile", "input:tensor dims:i64[]", input, dims or args) from None
+    return wrap(out)
+
+
+def repeat_interleave(input, repeats, dim=None, *, output_size=None, axis=None, out=None):
+    """Repeats each slice along a dimension.
+
+    Args:
+        repeats: How often: a number, or integers for each slice.
+        dim: The dimension; absent means the elements in row-major order.
+        output_size: The size of the dimension that results, which is checked.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, repeat_interleave, input, repeats, dim, output_size=output_size)
+    try:
+        repeats_h, repeats_kind, repeats_i, repeats_f = read_operand(repeats)
+        out = lib.py_repeat_interleave(input._h, repeats_h, repeats_kind, repeats_i, repeats_f, dim is not None, 0 if dim is None else dim, output_size is not None, 0 if output_size is None else output_size)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "repeat_interleave", "input:tensor repeats:operand dim:i64? output_size:i64?", input, repeats, dim, output_size) from None
+    return wrap(out)
+
+
+def diag(input, diagonal=0, *, out=None):
+    """Of a vector the matrix with that diagonal and zeros elsewhere; of a matrix a copy of the
+    diagonal.
+
+    Args:
+        diagonal: Which diagonal: 0 is the main one, positive ones are above it.
+    """
+    if out is not None:
+        return into(out, diag, input, diagonal)
+    try:
+        out = lib.py_diag(input._h, diagonal)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "diag", "input:tensor diagonal:i64", input, diagonal) from None
+    return wrap(out)
+
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1, *, out=None):
+    """Matrices with the input's last dimension as a diagonal and zeros elsewhere.
+
+    Args:
+        offset: Which diagonal: 0 is the main one, positive ones are above it.
+        dim1: The first dimension of the matrices.
+        dim2: Their second dimension.
+    """
+    if out is not None:
+        return into(out, diag_embed, input, offset, dim1, dim2)
+    try:
+        out = lib.py_diag_embed(input._h, offset, dim1, dim2)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "diag_embed", "input:tensor offset:i64 dim1:i64 dim2:i64", input, offset, dim1, dim2) from None
+    return wrap(out)
+
+
+def diagflat(input, offset=0, *, out=None):
+    """The matrix with all elements of the input as a diagonal and zeros elsewhere.
+
+    Args:
+        offset: Which diagonal: 0 is the main one, positive ones are above it.
+    """
+    if out is not None:
+        return into(out, diagflat, input, offset)
+    try:
+        out = lib.py_diagflat(input._h, offset)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "diagflat", "input:tensor offset:i64", input, offset) from None
+    return wrap(out)
+
+
+def block_diag(tensors, *, out=None):
+    """The matrix with the tensors as blocks along the diagonal and zeros elsewhere. Dtypes are
+    promoted.
+
+    Args:
+        tensors: The matrices; vectors are rows of them, numbers matrices of one element.
+    """
+    if out is not None:
+        return into(out, block_diag, tensors)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_block_diag(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "block_diag", "tensors:tensor[]", tensors) from None
+    return wrap(out)
+
+
+def hstack(tensors, *, out=None):
+    """cat along dimension 1; of vectors along dimension 0.
+
+    Args:
+        tensors: The tensors.
+    """
+    if out is not None:
+        return into(out, hstack, tensors)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_hstack(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hstack", "tensors:tensor[]", tensors) from None
+    return wrap(out)
+
+
+def vstack(tensors, *, out=None):
+    """cat along dimension 0, with vectors as rows.
+
+    Args:
+        tensors: The tensors.
+    """
+    if out is not None:
+        return into(out, vstack, tensors)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_vstack(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vstack", "tensors:tensor[]", tensors) from None
+    return wrap(out)
+
+
+def dstack(tensors, *, out=None):
+    """cat along dimension 2, which vectors and matrices get.
+
+    Args:
+        tensors: The tensors.
+    """
+    if out is not None:
+        return into(out, dstack, tensors)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_dstack(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dstack", "tensors:tensor[]", tensors) from None
+    return wrap(out)
+
+
+def column_stack(tensors, *, out=None):
+    """cat along dimension 1, with vectors as columns.
+
+    Args:
+        tensors: The tensors.
+    """
+    if out is not None:
+        return into(out, column_stack, tensors)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_column_stack(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "column_stack", "tensors:tensor[]", tensors) from None
+    return wrap(out)
+
+
+def unravel_index(indices, shape):
+    """The coordinates of positions: an int64 tensor for each dimension.
+
+    Args:
+        indices: Positions in row-major order.
+        shape: The shape in which they lie.
+    """
+    try:
+        shape_c = int_list(shape, 1)
+        out = lib.py_unravel_index(indices._h, shape_c, len(shape_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "unravel_index", "indices:tensor shape:i64[]", indices, shape) from None
+    return take_tensors(out)
+
+
+def cartesian_prod(tensors, *, out=None):
+    """All ways to choose one element of each vector: a row for each; of a single vector
+    itself.
+
+    Args:
+        tensors: Vectors of one dtype.
+    """
+    if out is not None:
+        return into(out, cartesian_prod, tensors)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_cartesian_prod(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cartesian_prod", "tensors:tensor[]", tensors) from None
+    return wrap(out)
+
+
+def combinations(input, r=2, with_replacement=False, *, out=None):
+    """All ways to choose r elements in order: a row for each.
+
+    Args:
+        r: How many elements are chosen.
+        with_replacement: Whether an element may be chosen again.
+    """
+    if out is not None:
+        return into(out, combinations, input, r, with_replacement)
+    try:
+        out = lib.py_combinations(input._h, r, with_replacement)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "combinations", "input:tensor r:i64 with_replacement:bool", input, r, with_replacement) from None
+    return wrap(out)
+
+
+def tril_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
+    """Rows and columns of the lower triangle's elements: [2, count].
+
+    Args:
+        row: Number of rows.
+        col: Number of columns.
+        offset: The last diagonal that belongs to it; 0 is the main one.
+        dtype: int64, which absent means, or int32.
+        device: Where; absent means the default device.
+    """
+    if out is not None:
+        return into(out, tril_indices, row, col, offset, dtype=dtype, device=device)
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_tril_indices(row, col, offset, DTYPE[dtype], device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tril_indices", "row:i64 col:i64 offset:i64 dtype:enum? device:device?", row, col, offset, dtype, device) from None
+    return wrap(out)
+
+
+def triu_indices(row, col, offset=0, *, dtype=None, device=None, out=None):
+    """Rows and columns of the upper triangle's elements: [2, count].
+
+    Args:
+        row: Number of rows.
+        col: Number of columns.
+        offset: The first diagonal that belongs to it; 0 is the main one.
+        dtype: int64, which absent means, or int32.
+        device: Where; absent means the default device.
+    """
+    if out is not None:
+        return into(out, triu_indices, row, col, offset, dtype=dtype, device=device)
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_triu_indices(row, col, offset, DTYPE[dtype], device_type, device_index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "triu_indices", "row:i64 col:i64 offset:i64 dtype:enum? device:device?", row, col, offset, dtype, device) from None
+    return wrap(out)
+
+
+def select_scatter(input, src, dim, index, *, out=None):
+    """A copy of the input with src as one slice along a dimension.
+
+    Args:
+        src: What takes the place; it has that place's shape.
+        dim: The dimension; negative ones count from the end.
+        index: Which slice; negative ones count from the end.
+    """
+    if out is not None:
+        return into(out, select_scatter, input, src, dim, index)
+    try:
+        out = lib.py_select_scatter(input._h, src._h, dim, index)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "select_scatter", "input:tensor src:tensor dim:i64 index:i64", input, src, dim, index) from None
+    return wrap(out)
+
+
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=None, out=None):
+    """A copy of the input with src in a range of a dimension.
+
+    Args:
+        src: What takes the place; it has that place's shape.
+        dim: The dimension; negative ones count from the end.
+        start: The first index; absent means 0. Values are limited to the dimension as in
+            Python.
+        end: The range stops before it; absent means the size.
+        step: Distance of two indices.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, slice_scatter, input, src, dim, start, end, step)
+    try:
+        out = lib.py_slice_scatter(input._h, src._h, dim, start is not None, 0 if start is None else start, end is not None, 0 if end is None else end, step)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "slice_scatter", "input:tensor src:tensor dim:i64 start:i64? end:i64? step:i64", input, src, dim, start, end, step) from None
+    return wrap(out)
+
+
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1, *, out=None):
+    """A copy of the input with src as a diagonal.
+
+    Args:
+        src: What takes the place; it has that place's shape.
+        offset: Which diagonal: 0 is the main one, positive ones are above it.
+        dim1: The first of the two dimensions.
+        dim2: The second.
+    """
+    if out is not None:
+        return into(out, diagonal_scatter, input, src, offset, dim1, dim2)
+    try:
+        out = lib.py_diagonal_scatter(input._h, src._h, offset, dim1, dim2)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "diagonal_scatter", "input:tensor src:tensor offset:i64 dim1:i64 dim2:i64", input, src, offset, dim1, dim2) from None
+    return wrap(out)
+
+
+def as_strided_scatter(input, src, size, stride, storage_offset=None, *, out=None):
+    """A copy of the input with src written where as_strided looks.
+
+    Args:
+        src: What takes the place; it has that place's shape.
+        size: The shape of the place.
+        stride: Its steps in the storage, in elements; not negative.
+        storage_offset: Position of its first element; absent means the input's.
+    """
+    if out is not None:
+        return into(out, as_strided_scatter, input, src, size, stride, storage_offset)
+    try:
+        size_c = shape_list(size)
+        stride_c = shape_list(stride)
+        out = lib.py_as_strided_scatter(input._h, src._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "as_strided_scatter", "input:tensor src:tensor size:i64[] stride:i64[] storage_offset:i64?", input, src, size, stride, storage_offset) from None
+    return wrap(out)
+
+
+def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of images as columns: [batch, channels * height * width of the window,
+    windows]. functional.unfold in PyTorch.
+
+    Args:
+        kernel_size: Height and width of the window.
+        dilation: Step between the window's points: height, width.
+        padding: Rows and columns of zeros added on each side: height, width.
+        stride: Step of the window: height, width.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        dilation_c = int_list(dilation, 2)
+        padding_c = int_list(padding, 2)
+        stride_c = int_list(stride, 2)
+        out = lib.py_im2col(input._h, kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "unfold", "input:tensor kernel_size:i64[] dilation:i64[] padding:i64[] stride:i64[]", input, kernel_size, dilation, padding, stride) from None
+    return wrap(out)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Adds up windows to images: the gradient of unfold.
+
+    Args:
+        output_size: Height and width of the images.
+        kernel_size: Height and width of the window.
+        dilation: Step between the window's points: height, width.
+        padding: Rows and columns of zeros added on each side: height, width.
+        stride: Step of the window: height, width.
+    """
+    try:
+        output_size_c = int_list(output_size, 2)
+        kernel_size_c = int_list(kernel_size, 2)
+        dilation_c = int_list(dilation, 2)
+        padding_c = int_list(padding, 2)
+        stride_c = int_list(stride, 2)
+        out = lib.py_fold(input._h, output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "fold", "input:tensor output_size:i64[] kernel_size:i64[] dilation:i64[] padding:i64[] stride:i64[]", input, output_size, kernel_size, dilation, padding, stride) from None
+    return wrap(out)
+
+
+def pixel_shuffle(input, upscale_factor, *, out=None):
+    """Spreads channels over the plane: [..., channels * r * r, height, width] becomes [...,
+    channels, height * r, width * r].
+
+    Args:
+        upscale_factor: How much larger images become.
+    """
+    if out is not None:
+        return into(out, pixel_shuffle, input, upscale_factor)
+    try:
+        out = lib.py_pixel_shuffle(input._h, upscale_factor)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "pixel_shuffle", "input:tensor upscale_factor:i64", input, upscale_factor) from None
+    return wrap(out)
+
+
+def pixel_unshuffle(input, downscale_factor, *, out=None):
+    """The inverse of pixel_shuffle: [..., channels, height * r, width * r] becomes [...,
+    channels * r * r, height, width].
+
+    Args:
+        downscale_factor: How much smaller images become.
+    """
+    if out is not None:
+        return into(out, pixel_unshuffle, input, downscale_factor)
+    try:
+        out = lib.py_pixel_unshuffle(input._h, downscale_factor)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "pixel_unshuffle", "input:tensor downscale_factor:i64", input, downscale_factor) from None
+    return wrap(out)
+
+
+def channel_shuffle(input, groups, *, out=None):
+    """Puts the first channels of all groups in front, then their second ones, and so on.
+
+    Args:
+        groups: Into how many groups the channels are split.
+    """
+    if out is not None:
+        return into(out, channel_shuffle, input, groups)
+    try:
+        out = lib.py_channel_shuffle(input._h, groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "channel_shuffle", "input:tensor groups:i64", input, groups) from None
+    return wrap(out)
+
+
 def sort(input, dim=-1, descending=False, *, stable=False, axis=None, out=None):
     """Sorts along a dimension. Equal elements keep their order.
 
@@ -9231,6 +9798,52 @@ def transpose(input, dim0, dim1):
     return wrap(out)
 
 
+def transpose_(input, dim0, dim1):
+    """In-place version of `transpose`.
+
+    Args:
+        dim0: One dimension.
+        dim1: The other.
+    """
+    try:
+        status = lib.py_transpose_(input._h, dim0, dim1)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "transpose_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
+    if status:
+        raise fail()
+    return input
+
+
+def swapaxes(input, axis0, axis1):
+    """transpose by NumPy's name.
+
+    Args:
+        axis0: One dimension.
+        axis1: The other.
+    """
+    try:
+        out = lib.py_swapaxes(input._h, axis0, axis1)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "swapaxes", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1) from None
+    return wrap(out)
+
+
+def swapaxes_(input, axis0, axis1):
+    """In-place version of `swapaxes`.
+
+    Args:
+        axis0: One dimension.
+        axis1: The other.
+    """
+    try:
+        status = lib.py_swapaxes_(input._h, axis0, axis1)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "swapaxes_", "input:tensor axis0:i64 axis1:i64", input, axis0, axis1) from None
+    if status:
+        raise fail()
+    return input
+
+
 def permute(input, *args, dims=None):
     """Puts the dimensions in another order.
 
@@ -9270,6 +9883,17 @@ def t(input):
     return wrap(out)
 
 
+def t_(input):
+    """In-place version of `t`."""
+    try:
+        status = lib.py_t_(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "t_", "input:tensor", input) from None
+    if status:
+        raise fail()
+    return input
+
+
 def squeeze(input, dim=None, *, axis=None):
     """Removes dimensions of size 1.
 
@@ -9286,6 +9910,24 @@ def squeeze(input, dim=None, *, axis=None):
     return wrap(out)
 
 
+def squeeze_(input, dim=None, *, axis=None):
+    """In-place version of `squeeze`.
+
+    Args:
+        dim: The dimensions to remove if their size is 1; absent means all.
+    """
+    if axis is not None:
+        dim = axis
+    try:
+        dim_c, dim_c_n = optional_ints(dim, 1)
+        status = lib.py_squeeze_(input._h, dim_c, dim_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "squeeze_", "input:tensor dim:i64[]?", input, dim) from None
+    if status:
+        raise fail()
+    return input
+
+
 def unsqueeze(input, dim=None, *, axis=None):
     """Inserts a dimension of size 1.
 
@@ -9299,6 +9941,23 @@ def unsqueeze(input, dim=None, *, axis=None):
     except BAD_ARGUMENTS as error:
         raise complain(error, "unsqueeze", "input:tensor dim:i64", input, dim) from None
     return wrap(out)
+
+
+def unsqueeze_(input, dim=None, *, axis=None):
+    """In-place version of `unsqueeze`.
+
+    Args:
+        dim: Where it goes.
+    """
+    if axis is not None:
+        dim = axis
+    try:
+        status = lib.py_unsqueeze_(input._h, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "unsqueeze_", "input:tensor dim:i64", input, dim) from None
+    if status:
+        raise fail()
+    return input
 
 
 def expand(input, *args, size=None):
@@ -9407,6 +10066,88 @@ def as_strided(input, size, stride, storage_offset=None):
     return wrap(out)
 
 
+def as_strided_(input, size, stride, storage_offset=None):
+    """In-place version of `as_strided`.
+
+    Args:
+        size: The shape.
+        stride: Steps in the storage, in elements; not negative.
+        storage_offset: Position of the first element; absent keeps the input's.
+    """
+    try:
+        size_c = shape_list(size)
+        stride_c = shape_list(stride)
+        status = lib.py_as_strided_(input._h, size_c, len(size_c), stride_c, len(stride_c), storage_offset is not None, 0 if storage_offset is None else storage_offset)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "as_strided_", "input:tensor size:i64[] stride:i64[] storage_offset:i64?", input, size, stride, storage_offset) from None
+    if status:
+        raise fail()
+    return input
+
+
+def resize_(input, *args, size=None):
+    """Gives the tensor another shape, row-major from its first element on. What it had keeps
+    its place in memory; where there is too little, the tensor moves, without its views, and
+    what is new has arbitrary contents.
+
+    Args:
+        size: The new shape.
+    """
+    try:
+        size_c = read_sizes(args, size)
+        status = lib.py_resize_(input._h, size_c, len(size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "resize_", "input:tensor size:i64[]", input, size or args) from None
+    if status:
+        raise fail()
+    return input
+
+
+def resize_as_(input, the_template):
+    """resize_ to the shape of another tensor.
+
+    Args:
+        the_template: The tensor whose shape is taken.
+    """
+    try:
+        status = lib.py_resize_as_(input._h, the_template._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "resize_as_", "input:tensor the_template:tensor", input, the_template) from None
+    if status:
+        raise fail()
+    return input
+
+
+def view_dtype(input, dtype):
+    """The same memory, read as another element type. It takes no part in a graph.
+
+    Args:
+        dtype: The element type that the bytes are read as; the last dimension shrinks or
+            grows where its elements are larger or smaller.
+    """
+    try:
+        out = lib.py_view_dtype(input._h, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "view_dtype", "input:tensor dtype:enum", input, dtype) from None
+    return wrap(out)
+
+
+def unfold(input, dimension, size, step):
+    """All windows along a dimension: it counts them, and a new last dimension holds what is in
+    them.
+
+    Args:
+        dimension: The dimension along which windows slide.
+        size: The size of a window.
+        step: How far it slides each time.
+    """
+    try:
+        out = lib.py_unfold(input._h, dimension, size, step)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "unfold", "input:tensor dimension:i64 size:i64 step:i64", input, dimension, size, step) from None
+    return wrap(out)
+
+
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """A diagonal of two dimensions, as the last dimension.
 
@@ -9468,6 +10209,145 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=None):
         out = lib.py_split_with_sizes(input._h, split_sizes_c, len(split_sizes_c), dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "split_with_sizes", "input:tensor split_sizes:i64[] dim:i64", input, split_sizes, dim) from None
+    return take_tensors(out)
+
+
+def split_sections(input, sections, dim=0, *, axis=None):
+    """Splits a dimension into pieces whose sizes differ by one at most.
+
+    Args:
+        sections: How many pieces.
+        dim: The dimension; negative ones count from the end.
+    """
+    if axis is not None:
+        dim = axis
+    try:
+        out = lib.py_split_sections(input._h, sections, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "tensor_split", "input:tensor sections:i64 dim:i64", input, sections, dim) from None
+    return take_tensors(out)
+
+
+def split_at(input, indices, dim=0, *, axis=None):
+    """Splits a dimension at given places. tensor_split in Python.
+
+    Args:
+        indices: Where pieces begin, but the first; as the bounds of slice.
+        dim: The dimension; negative ones count from the end.
+    """
+    if axis is not None:
+        dim = axis
+    try:
+        indices_c = shape_list(indices)
+        out = lib.py_split_at(input._h, indices_c, len(indices_c), dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "split_at", "input:tensor indices:i64[] dim:i64", input, indices, dim) from None
+    return take_tensors(out)
+
+
+def hsplit(input, sections):
+    """Splits dimension 1, of a vector dimension 0, into equal pieces.
+
+    Args:
+        sections: How many pieces.
+    """
+    try:
+        out = lib.py_hsplit(input._h, sections)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hsplit", "input:tensor sections:i64", input, sections) from None
+    return take_tensors(out)
+
+
+def vsplit(input, sections):
+    """Splits dimension 0 of two or more into equal pieces.
+
+    Args:
+        sections: How many pieces.
+    """
+    try:
+        out = lib.py_vsplit(input._h, sections)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "vsplit", "input:tensor sections:i64", input, sections) from None
+    return take_tensors(out)
+
+
+def dsplit(input, sections):
+    """Splits dimension 2 of three or more into equal pieces.
+
+    Args:
+        sections: How many pieces.
+    """
+    try:
+        out = lib.py_dsplit(input._h, sections)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dsplit", "input:tensor sections:i64", input, sections) from None
+    return take_tensors(out)
+
+
+def atleast_1d(input):
+    """A number as a vector; else the input as it is."""
+    try:
+        out = lib.py_atleast_1d(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atleast_1d", "input:tensor", input) from None
+    return wrap(out)
+
+
+def atleast_2d(input):
+    """A number or a vector as a matrix of one row; else the input as it is."""
+    try:
+        out = lib.py_atleast_2d(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atleast_2d", "input:tensor", input) from None
+    return wrap(out)
+
+
+def atleast_3d(input):
+    """A vector of n as [1, n, 1], a matrix with a third dimension; else the input as it is."""
+    try:
+        out = lib.py_atleast_3d(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "atleast_3d", "input:tensor", input) from None
+    return wrap(out)
+
+
+def ravel(input):
+    """All elements in row-major order: a view if they lie so, else a copy."""
+    try:
+        out = lib.py_ravel(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ravel", "input:tensor", input) from None
+    return wrap(out)
+
+
+def broadcast_tensors(tensors):
+    """All tensors expanded to their common shape.
+
+    Args:
+        tensors: The tensors.
+    """
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_broadcast_tensors(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "broadcast_tensors", "tensors:tensor[]", tensors) from None
+    return take_tensors(out)
+
+
+def meshgrid(tensors, indexing='ij'):
+    """The coordinates of a grid: for each vector a tensor of the grid's shape, which changes
+    along one dimension.
+
+    Args:
+        tensors: Vectors or numbers of one dtype.
+        indexing: ij: one dimension for each vector, in their order; xy: the first two
+            change places.
+    """
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_meshgrid(tensors_c, len(tensors_c), c_string(indexing))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "meshgrid", "tensors:tensor[] indexing:str", tensors, indexing) from None
     return take_tensors(out)
 
 
@@ -9535,6 +10415,37 @@ def repeat(input, *args, repeats=None):
         out = lib.py_repeat(input._h, repeats_c, len(repeats_c))
     except BAD_ARGUMENTS as error:
         raise complain(error, "repeat", "input:tensor repeats:i64[]", input, repeats or args) from None
+    return wrap(out)
+
+
+def narrow_copy(input, dim, start, length, *, out=None):
+    """A copy of a range along a dimension.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        start: The first index; negative ones count from the end.
+        length: How many.
+    """
+    if out is not None:
+        return into(out, narrow_copy, input, dim, start, length)
+    try:
+        out = lib.py_narrow_copy(input._h, dim, start, length)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "narrow_copy", "input:tensor dim:i64 start:i64 length:i64", input, dim, start, length) from None
+    return wrap(out)
+
+
+def sum_to_size(input, *args, size=None):
+    """The sum over what broadcasting would repeat.
+
+    Args:
+        size: A shape that broadcasts to the input's.
+    """
+    try:
+        size_c = read_sizes(args, size)
+        out = lib.py_sum_to_size(input._h, size_c, len(size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "sum_to_size", "input:tensor size:i64[]", input, size or args) from None
     return wrap(out)
 
 
@@ -10156,6 +11067,117 @@ def trapz(y, x=None, *, dx=None, dim=-1, axis=None, out=None):
         out = lib.py_trapz(y._h, 0 if x is None else x._h, dx_kind, dx_i, dx_f, dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "trapz", "y:tensor x:tensor? dx:scalar? dim:i64", y, x, dx, dim) from None
+    return wrap(out)
+
+
+def concat(tensors, dim=0, *, axis=None, out=None):
+    """Another name of `cat`.
+
+    Args:
+        tensors: The tensors.
+        dim: The dimension; negative ones count from the end.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, concat, tensors, dim)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_concat(tensors_c, len(tensors_c), dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "concat", "tensors:tensor[] dim:i64", tensors, dim) from None
+    return wrap(out)
+
+
+def concatenate(tensors, dim=0, *, axis=None, out=None):
+    """Another name of `cat`.
+
+    Args:
+        tensors: The tensors.
+        dim: The dimension; negative ones count from the end.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, concatenate, tensors, dim)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_concatenate(tensors_c, len(tensors_c), dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "concatenate", "tensors:tensor[] dim:i64", tensors, dim) from None
+    return wrap(out)
+
+
+def swapdims(input, dim0, dim1):
+    """Another name of `transpose`.
+
+    Args:
+        dim0: One dimension.
+        dim1: The other.
+    """
+    try:
+        out = lib.py_swapdims(input._h, dim0, dim1)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "swapdims", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
+    return wrap(out)
+
+
+def swapdims_(input, dim0, dim1):
+    """Another name of `transpose_`.
+
+    Args:
+        dim0: One dimension.
+        dim1: The other.
+    """
+    try:
+        status = lib.py_swapdims_(input._h, dim0, dim1)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "swapdims_", "input:tensor dim0:i64 dim1:i64", input, dim0, dim1) from None
+    if status:
+        raise fail()
+    return input
+
+
+def moveaxis(input, source, destination):
+    """Another name of `movedim`.
+
+    Args:
+        source: The dimensions to move.
+        destination: Where they go.
+    """
+    try:
+        source_c = int_list(source, 1)
+        destination_c = int_list(destination, 1)
+        out = lib.py_moveaxis(input._h, source_c, len(source_c), destination_c, len(destination_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "moveaxis", "input:tensor source:i64[] destination:i64[]", input, source, destination) from None
+    return wrap(out)
+
+
+def row_stack(tensors, *, out=None):
+    """Another name of `vstack`.
+
+    Args:
+        tensors: The tensors.
+    """
+    if out is not None:
+        return into(out, row_stack, tensors)
+    try:
+        tensors_c = handle_list(tensors)
+        out = lib.py_row_stack(tensors_c, len(tensors_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "row_stack", "tensors:tensor[]", tensors) from None
+    return wrap(out)
+
+
+def argwhere(input, *, out=None):
+    """Another name of `nonzero`."""
+    if out is not None:
+        return into(out, argwhere, input)
+    try:
+        out = lib.py_argwhere(input._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "argwhere", "input:tensor", input) from None
     return wrap(out)
 
 
@@ -11067,6 +12089,7 @@ memory_stats_result = result_type("memory_stats", "allocated reserved peak")
 METHODS = {
     "backward": tensor_backward,
     "register_hook": tensor_register_hook,
+    "new_empty_strided": new_empty_strided,
     "new_empty": new_empty,
     "new_zeros": new_zeros,
     "new_ones": new_ones,
@@ -11334,6 +12357,20 @@ METHODS = {
     "equal": equal,
     "isclose": isclose,
     "allclose": allclose,
+    "roll": roll,
+    "rot90": rot90,
+    "fliplr": fliplr,
+    "flipud": flipud,
+    "tile": tile,
+    "repeat_interleave": repeat_interleave,
+    "diag": diag,
+    "diag_embed": diag_embed,
+    "diagflat": diagflat,
+    "combinations": combinations,
+    "select_scatter": select_scatter,
+    "slice_scatter": slice_scatter,
+    "diagonal_scatter": diagonal_scatter,
+    "as_strided_scatter": as_strided_scatter,
     "sort": sort,
     "argsort": argsort,
     "msort": msort,
@@ -11381,11 +12418,17 @@ METHODS = {
     "flatten": flatten,
     "unflatten": unflatten,
     "transpose": transpose,
+    "transpose_": transpose_,
+    "swapaxes": swapaxes,
+    "swapaxes_": swapaxes_,
     "permute": permute,
     "movedim": movedim,
     "t": t,
+    "t_": t_,
     "squeeze": squeeze,
+    "squeeze_": squeeze_,
     "unsqueeze": unsqueeze,
+    "unsqueeze_": unsqueeze_,
     "expand": expand,
     "expand_as": expand_as,
     "broadcast_to": broadcast_to,
@@ -11393,12 +12436,25 @@ METHODS = {
     "narrow": narrow,
     "slice": slice,
     "as_strided": as_strided,
+    "as_strided_": as_strided_,
+    "resize_": resize_,
+    "resize_as_": resize_as_,
+    "view_dtype": view_dtype,
+    "unfold": unfold,
     "diagonal": diagonal,
     "chunk": chunk,
     "split": split,
     "split_with_sizes": split_with_sizes,
+    "tensor_split": split_sections,
+    "split_at": split_at,
+    "hsplit": hsplit,
+    "vsplit": vsplit,
+    "dsplit": dsplit,
+    "ravel": ravel,
     "unbind": unbind,
     "repeat": repeat,
+    "narrow_copy": narrow_copy,
+    "sum_to_size": sum_to_size,
     "flip": flip,
     "ger": ger,
     "absolute": absolute,
@@ -11441,6 +12497,10 @@ METHODS = {
     "less_equal_": less_equal_,
     "not_equal": not_equal,
     "not_equal_": not_equal_,
+    "swapdims": swapdims,
+    "swapdims_": swapdims_,
+    "moveaxis": moveaxis,
+    "argwhere": argwhere,
 }
 PROPERTIES = {
     "shape": tensor_shape,
@@ -11529,6 +12589,12 @@ NAMESPACES = {
         "max_pool2d": max_pool2d,
         "max_pool2d_with_indices": max_pool2d_with_indices,
         "avg_pool2d": avg_pool2d,
+        "pad": pad,
+        "unfold": im2col,
+        "fold": fold,
+        "pixel_shuffle": pixel_shuffle,
+        "pixel_unshuffle": pixel_unshuffle,
+        "channel_shuffle": channel_shuffle,
         "interpolate": interpolate,
     },
     "linalg": {
@@ -11622,11 +12688,13 @@ NAMESPACES = {
         "conv3d": conv3d,
         "conv_transpose3d": conv_transpose3d,
         "empty": empty,
+        "empty_strided": empty_strided,
         "zeros": zeros,
         "ones": ones,
         "full": full,
         "arange": arange,
         "linspace": linspace,
+        "logspace": logspace,
         "eye": eye,
         "scalar_tensor": scalar_tensor,
         "empty_like": empty_like,
@@ -11924,6 +12992,32 @@ NAMESPACES = {
         "equal": equal,
         "isclose": isclose,
         "allclose": allclose,
+        "roll": roll,
+        "rot90": rot90,
+        "fliplr": fliplr,
+        "flipud": flipud,
+        "tile": tile,
+        "repeat_interleave": repeat_interleave,
+        "diag": diag,
+        "diag_embed": diag_embed,
+        "diagflat": diagflat,
+        "block_diag": block_diag,
+        "hstack": hstack,
+        "vstack": vstack,
+        "dstack": dstack,
+        "column_stack": column_stack,
+        "unravel_index": unravel_index,
+        "cartesian_prod": cartesian_prod,
+        "combinations": combinations,
+        "tril_indices": tril_indices,
+        "triu_indices": triu_indices,
+        "select_scatter": select_scatter,
+        "slice_scatter": slice_scatter,
+        "diagonal_scatter": diagonal_scatter,
+        "as_strided_scatter": as_strided_scatter,
+        "pixel_shuffle": pixel_shuffle,
+        "pixel_unshuffle": pixel_unshuffle,
+        "channel_shuffle": channel_shuffle,
         "sort": sort,
         "argsort": argsort,
         "msort": msort,
@@ -11964,22 +13058,42 @@ NAMESPACES = {
         "flatten": flatten,
         "unflatten": unflatten,
         "transpose": transpose,
+        "transpose_": transpose_,
+        "swapaxes": swapaxes,
+        "swapaxes_": swapaxes_,
         "permute": permute,
         "movedim": movedim,
         "t": t,
+        "t_": t_,
         "squeeze": squeeze,
+        "squeeze_": squeeze_,
         "unsqueeze": unsqueeze,
+        "unsqueeze_": unsqueeze_,
         "broadcast_to": broadcast_to,
         "select": select,
         "narrow": narrow,
         "as_strided": as_strided,
+        "as_strided_": as_strided_,
+        "resize_": resize_,
+        "resize_as_": resize_as_,
         "diagonal": diagonal,
         "chunk": chunk,
         "split": split,
         "split_with_sizes": split_with_sizes,
+        "tensor_split": split_sections,
+        "hsplit": hsplit,
+        "vsplit": vsplit,
+        "dsplit": dsplit,
+        "atleast_1d": atleast_1d,
+        "atleast_2d": atleast_2d,
+        "atleast_3d": atleast_3d,
+        "ravel": ravel,
+        "broadcast_tensors": broadcast_tensors,
+        "meshgrid": meshgrid,
         "unbind": unbind,
         "cat": cat,
         "stack": stack,
+        "narrow_copy": narrow_copy,
         "flip": flip,
         "ger": ger,
         "absolute": absolute,
@@ -12023,6 +13137,13 @@ NAMESPACES = {
         "not_equal": not_equal,
         "not_equal_": not_equal_,
         "trapz": trapz,
+        "concat": concat,
+        "concatenate": concatenate,
+        "swapdims": swapdims,
+        "swapdims_": swapdims_,
+        "moveaxis": moveaxis,
+        "row_stack": row_stack,
+        "argwhere": argwhere,
     },
     "utils.data": {
         "TensorDataset": dataset_new,

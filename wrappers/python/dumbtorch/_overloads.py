@@ -3,7 +3,7 @@ the generated function in `_ops.py`."""
 
 from __future__ import annotations
 
-from . import _ops
+from . import _ops, _types
 from ._out import into
 from ._tensor_type import TensorBase
 from .linalg import _order_of
@@ -316,6 +316,113 @@ def scatter_(input, dim, index, src=None, *, value=None):
     return _ops.scatter_(input, dim, index, value if src is None else src)
 
 
+def _view_method(input, *args, size=None, dtype=None):
+    """view(size) and view(dtype)."""
+    if dtype is None and len(args) == 1 and isinstance(args[0], _types.dtype):
+        (dtype,) = args
+    return _ops.view(input, *args, size=size) if dtype is None else _ops.view_dtype(input, dtype)
+
+
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """repeat_interleave(input, repeats, dim); repeat_interleave(repeats) is of 0, 1, 2, ..."""
+    if repeats is None:
+        if input.dim() != 1:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+        places = _ops.arange(0, input.shape[0], dtype=input.dtype, device=input.device)
+        return _ops.repeat_interleave(places, input, 0, output_size=output_size)
+    return _ops.repeat_interleave(input, repeats, dim, output_size=output_size)
+
+
+def tensor_split(input, indices_or_sections, dim=0):
+    """Pieces of nearly equal sizes, or those that begin at given places."""
+    given = indices_or_sections
+    if isinstance(given, TensorBase):
+        if given.dim() > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {given.dim()} dims"
+            )
+        given = given.tolist()
+    if isinstance(given, (list, tuple)):
+        return _ops.split_at(input, given, dim)
+    return _ops.split_sections(input, given, dim)
+
+
+def hsplit(input, indices_or_sections):
+    """Splits dimension 1, of a vector dimension 0."""
+    return _split_along(_ops.hsplit, input, indices_or_sections, 0 if input.dim() == 1 else 1)
+
+
+def vsplit(input, indices_or_sections):
+    """Splits dimension 0 of two or more."""
+    return _split_along(_ops.vsplit, input, indices_or_sections, 0)
+
+
+def dsplit(input, indices_or_sections):
+    """Splits dimension 2 of three or more."""
+    return _split_along(_ops.dsplit, input, indices_or_sections, 2)
+
+
+def _split_along(equally, input, given, dim):
+    if not isinstance(given, (list, tuple)):
+        return equally(input, given)
+    equally(input, 1)  # refuses too few dimensions
+    return _ops.split_at(input, given, dim)
+
+
+def _listed(tensors) -> tuple:
+    """f(a, b) and f([a, b])."""
+    is_list = len(tensors) == 1 and isinstance(tensors[0], (list, tuple))
+    return tensors[0] if is_list else tensors
+
+
+def meshgrid(*tensors, indexing="ij"):
+    """The coordinates of a grid: for each vector a tensor that changes along one dimension."""
+    return _ops.meshgrid(_listed(tensors), indexing)
+
+
+def broadcast_tensors(*tensors):
+    """All tensors expanded to their common shape."""
+    return _ops.broadcast_tensors(_listed(tensors))
+
+
+def block_diag(*tensors):
+    """The matrix with the tensors as blocks along the diagonal."""
+    return _ops.block_diag(_listed(tensors))
+
+
+def cartesian_prod(*tensors):
+    """All ways to choose one element of each vector."""
+    return _ops.cartesian_prod(_listed(tensors))
+
+
+def atleast_1d(*tensors):
+    """A number as a vector; of several tensors a tuple."""
+    return _each(_ops.atleast_1d, tensors)
+
+
+def atleast_2d(*tensors):
+    """A number or a vector as a matrix of one row; of several tensors a tuple."""
+    return _each(_ops.atleast_2d, tensors)
+
+
+def atleast_3d(*tensors):
+    """A number, a vector or a matrix with three dimensions; of several tensors a tuple."""
+    return _each(_ops.atleast_3d, tensors)
+
+
+def _each(function, tensors):
+    if len(tensors) == 1 and isinstance(tensors[0], TensorBase):
+        return function(tensors[0])
+    return tuple(map(function, _listed(tensors)))
+
+
+def broadcast_shapes(*shapes):
+    """The shape that tensors of these shapes broadcast to; a number is a shape of one."""
+    views = [_ops.expand(_ops.zeros(()), (s,) if isinstance(s, int) else s) for s in shapes]
+    return _ops.broadcast_tensors(views)[0].shape if views else _types.Size()
+
+
 def _where_method(self, condition, other):
     """self where the condition holds, other elsewhere."""
     return _ops.where(condition, self, other)
@@ -342,6 +449,19 @@ _LISTED = (
     where,
     nonzero,
     round,
+    repeat_interleave,
+    tensor_split,
+    hsplit,
+    vsplit,
+    dsplit,
+    meshgrid,
+    broadcast_tensors,
+    broadcast_shapes,
+    block_diag,
+    cartesian_prod,
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
     median,
     nanmedian,
     unique,
@@ -351,7 +471,10 @@ _CONVOLUTIONS = (conv1d, conv2d, conv3d)
 FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, scatter_, round_, *_CONVOLUTIONS)}
 METHODS = {
     f.__name__: f
-    for f in (max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_)
-    + (median, nanmedian, unique, unique_consecutive)
+    for f in (
+        *(max, min, split, var, std, norm, nonzero, scatter, scatter_, round, round_),
+        *(repeat_interleave, tensor_split, hsplit, vsplit, dsplit),
+        *(median, nanmedian, unique, unique_consecutive),
+    )
 }
-METHODS["where"] = _where_method
+METHODS |= {"where": _where_method, "view": _view_method}

@@ -74,6 +74,11 @@ def _size_of(input, scale_factor) -> list:
     return [math.floor(float(n * f)) for n, f in zip(spatial, factors, strict=True)]
 
 
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of images as columns."""
+    return _ops.im2col(input, kernel_size, dilation, padding, stride)
+
+
 def normalize(input, p=2.0, dim=1, eps=1e-12):
     """input / max(norm(input), eps) along a dimension."""
     size = _overloads.norm(input, p, dim, True)
