@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/enums.h"
-#include "core/ops/nn/window.h"
+#include "core/ops/conv/window.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {

@@ -2,7 +2,7 @@
 #include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
-#include "core/ops/nn/window.h"
+#include "core/ops/conv/window.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/ops/shapes/checks.h"
