@@ -5,9 +5,9 @@ import math
 import pickle
 
 import dumbtorch as dt
+import meanings
 import pytest
 from dumbtorch import nn
-import meanings
 from layer_rows import LAYERS, PYTHON_LAYERS, identity, make
 from meanings import class_of
 
