@@ -51,8 +51,6 @@ class _Printer(expr.Printer):
             return arguments[0]
         if function == "number":
             return f"{arguments[0]}.item()"
-        if function == "sqrt":
-            return f"math.sqrt({arguments[0]})"
         name = function if function in self.schema.functions else f"tensor_{function}"
         parameters = self.schema.functions[name].args
         named = [
@@ -63,6 +61,13 @@ class _Printer(expr.Printer):
 
     def list(self, items: list[str]) -> str:
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+class _NumberPrinter(_Printer):
+    """The `let` of a layer is about numbers."""
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        return f"math.{function}({', '.join(arguments)})"
 
 
 class _Functional(expr.Printer):
@@ -233,7 +238,8 @@ def _reset(schema: Schema, layer: Layer) -> list[str]:
     members = {n: v for n, v in _members(layer).items()}
     members |= {n: n for n in layer.let}
     printer = _Printer(schema, members)
-    body = [f"{n} = {printer.print(value)}" for n, value in layer.let.items()]
+    numbers = _NumberPrinter(schema, members)
+    body = [f"{n} = {numbers.print(value)}" for n, value in layer.let.items()]
     body.append("with no_grad():")
     for s in layer.state:
         steps = [printer.print(step) for step in s.init]

@@ -11,6 +11,9 @@ from .text import GENERATED
 _KEYS = {"sig", "doc", "args", "check", "lr", "since"}
 _TYPES = {"i64": "int64_t", "f64": "double"}
 _KNOWN = {"lr", "initial_lr", "epoch", "pi"}
+# What the core calls Python's functions; min and max take an integer and a real.
+_FUNCTIONS = {f: f"std::{f}" for f in ("cos", "exp", "log", "sin", "sqrt")}
+_FUNCTIONS |= {"max": "std::fmax", "min": "std::fmin"}
 
 
 def parse_schedule(names, file: dict, name: str, row: dict, document) -> Schedule:
@@ -34,6 +37,8 @@ def parse_schedule(names, file: dict, name: str, row: dict, document) -> Schedul
     ]:
         if unknown := set(expr.names(text)) - known:
             raise SchemaError(f"'{text}': '{min(unknown)}' is not known")
+        if unknown := set(expr.calls(text)) - set(_FUNCTIONS):
+            raise SchemaError(f"'{text}': there is no function '{min(unknown)}'")
     return schedule
 
 
@@ -63,7 +68,7 @@ def generate(schema: Schema) -> dict[str, str]:
             [f"// {GENERATED}\n{_SOURCE}", *map(_maker, rows), "}  // namespace dt\n"]
         ),
         "wrappers/python/dumbtorch/optim/lr_scheduler.py": "\n\n\n".join(
-            [f"# {GENERATED}\n{_PYTHON}", *map(_class, rows)]
+            [f"# {GENERATED}\n{_python(rows)}", *map(_class, rows)]
         )
         + "\n",
     }
@@ -92,8 +97,6 @@ _SOURCE = """\
 
 namespace dt {
 
-using std::cos;
-
 constexpr double kPi = 3.14159265358979323846;
 """
 
@@ -104,9 +107,8 @@ def _head(s: Schedule) -> str:
 
 
 def _maker(s: Schedule) -> str:
-    cpp = expr.Cpp(
-        {a.name: b.name for a, b in zip(s.args, s.core_args, strict=True)} | {"pi": "kPi"}
-    )
+    names = {a.name: b.name for a, b in zip(s.args, s.core_args, strict=True)}
+    cpp = expr.Cpp(names | {"pi": "kPi"}, _FUNCTIONS)
     checks = [
         f"  DT_CHECK({cpp.print(c.condition)}, kValueError, {json.dumps(c.message)});"
         for c in s.checks
@@ -128,12 +130,16 @@ def _maker(s: Schedule) -> str:
 
 # ---- Python
 
-_PYTHON = '''\
+
+def _python(rows: list[Schedule]) -> str:
+    words = {word for s in rows for word in (*expr.names(s.lr), *expr.calls(s.lr))}
+    of_math = (set(_FUNCTIONS) | {"pi"}) - {"max", "min"}
+    return f'''\
 """Schedules that change an optimizer's learning rates, once per epoch."""
 
 from __future__ import annotations
 
-from math import cos, pi
+from math import {", ".join(sorted(words & of_math))}
 
 from .schedule import LambdaLR, LRScheduler'''
 

@@ -2,6 +2,7 @@
 
 #include "core/autograd/inplace.h"
 #include "core/ops/pointwise/call.h"
+#include "core/ops/pointwise/checks.h"
 #include "core/ops/pointwise/node.h"
 #include "core/ops/pointwise/rules.h"
 #include "core/ops/promotion.h"
@@ -19,18 +20,11 @@ Dims output_strides(Span<const Operand> inputs, const Dims& sizes) {
   return elementwise_strides(sizes, {tensors, inputs.size()});
 }
 
-void check_tensor_among(const PointwiseRow& row, Span<const Operand> inputs) {
-  for (const Operand& x : inputs) {
-    if (!x.is_number()) return;
-  }
-  fail(Code::kTypeError, row.name, ": one of the operands must be a tensor");
-}
-
 }  // namespace
 
 Tensor pointwise(const PointwiseRow& row, Span<const Operand> inputs,
                  PointwiseAttributes attributes) {
-  check_tensor_among(row, inputs);
+  check_tensor_among(inputs);
   const DType common = common_dtype(row, inputs, attributes);
   if (is_narrow(common) || row.bool_inputs) {
     Operand narrow[kMaxPointwiseInputs] = {0, 0, 0};

@@ -12,11 +12,6 @@
 namespace dt {
 namespace {
 
-void check_float_power(const Operand& input, const Operand& exponent) {
-  DT_CHECK(!input.is_number() || !exponent.is_number(), kTypeError,
-           "float_power: one of input and exponent must be a tensor");
-}
-
 Operand as_real(const Operand& x) {
   return x.is_number() ? x : Operand(to_dtype(x.tensor(), kRealDType));
 }
@@ -90,7 +85,6 @@ const Tensor& logit_(const Tensor& input, std::optional<double> eps) {
 }
 
 Tensor float_power(const Operand& input, const Operand& exponent) {
-  check_float_power(input, exponent);
   return pow(as_real(input), as_real(exponent));
 }
 

@@ -6,8 +6,6 @@
 
 namespace dt {
 
-using std::cos;
-
 constexpr double kPi = 3.14159265358979323846;
 
 Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size, double gamma) {
@@ -20,7 +18,7 @@ Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size
 Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max, double eta_min) {
   DT_CHECK(t_max > 0, kValueError, "T_max must be positive");
   return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, [=](double lr, double initial_lr, int64_t epoch) -> double {
-    return ((((epoch - 1) - t_max) % (2 * t_max)) == 0) ? (lr + (double(((initial_lr - eta_min) * (1 - cos(double(kPi) / double(t_max))))) / double(2))) : (((double((1 + cos(double((kPi * epoch)) / double(t_max)))) / double((1 + cos(double((kPi * (epoch - 1))) / double(t_max))))) * (lr - eta_min)) + eta_min);
+    return ((((epoch - 1) - t_max) % (2 * t_max)) == 0) ? (lr + (double(((initial_lr - eta_min) * (1 - std::cos(double(kPi) / double(t_max))))) / double(2))) : (((double((1 + std::cos(double((kPi * epoch)) / double(t_max)))) / double((1 + std::cos(double((kPi * (epoch - 1))) / double(t_max))))) * (lr - eta_min)) + eta_min);
   }));
 }
 

@@ -76,7 +76,8 @@ struct Part {
 inline int independent_dim(const IndexPlan& plan) {
   int best = -1;
   for (int d = 0; d < plan.ndim; ++d) {
-    if (plan.is_slice(d) && plan.indexed[d] != 0 && (best < 0 || plan.sizes[d] >= plan.sizes[best]))
+    if (is_slice(plan, d) && plan.indexed[d] != 0 &&
+        (best < 0 || plan.sizes[d] >= plan.sizes[best]))
       best = d;
   }
   return best;
@@ -154,13 +155,6 @@ int64_t size_of(const dt_view& x, int64_t dim) {
   return x.ndim == 0 ? 1 : x.sizes[dim];
 }
 
-// gather as an index operation whose index has all dimensions.
-IndexPlan plan_gather(const dt_view& y, const dt_view& x, const dt_view& index, int64_t dim) {
-  dt_view others = x;
-  others.strides[dim] = 0;
-  return plan_index(y, others, y, {&index, 1}, &x.sizes[dim], &x.strides[dim]);
-}
-
 }  // namespace
 
 int32_t gather_slices(const dt_stream* stream, const calls::Gather& call) {
@@ -169,14 +163,14 @@ int32_t gather_slices(const dt_stream* stream, const calls::Gather& call) {
 
 int32_t kernels::index(const dt_stream* stream, const calls::Index& call) {
   if (!check_indices(stream, call)) return DT_KERNEL_INDEX;
-  const IndexPlan plan = plan_index(call.y, call.x, call.y, call.index, call.size, call.stride);
+  const IndexPlan plan = plan_index(call.y, call.x, call.index, call.size, call.stride);
   return read(stream, plan, call.y, call.x);
 }
 
 int32_t kernels::index_put(const dt_stream* stream, const calls::IndexPut& call) {
   const dt_view &y = call.y, &values = call.values;
   if (!check_indices(stream, call)) return DT_KERNEL_INDEX;
-  const IndexPlan plan = plan_index(values, y, values, call.index, call.size, call.stride);
+  const IndexPlan plan = plan_index(values, y, call.index, call.size, call.stride);
   return call.accumulate ? accumulate(stream, plan, y, values, 1) : assign(stream, plan, y, values);
 }
 

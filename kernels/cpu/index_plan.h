@@ -1,122 +1,52 @@
-// What index, index_put, index_select and index_add share: positions of a common shape, at which
-// some operands are read or written directly and one through index tensors.
+// How the CPU makes and walks index plans.
 #pragma once
 
-#include "kernels/calls/call.h"
 #include "kernels/cpu/common.h"
+#include "kernels/index_plan.h"
 
 namespace dt::cpu {
 namespace {
 
-// Index values select along one dimension of the indexed tensor.
-struct Selector {
-  const int64_t* data;
-  int64_t size;  // of the dimension
-  int64_t step;  // its stride in elements
-  int64_t strides[DT_MAX_DIMS];
-
-  // Negative values count from the end; they have been checked.
-  int64_t offset(int64_t value) const { return (value < 0 ? value + size : value) * step; }
-};
-
-struct IndexPlan {
-  int ndim = 0, selectors = 0;
-  int64_t sizes[DT_MAX_DIMS];
-  int64_t plain[DT_MAX_DIMS];    // strides of the operand that is not indexed
-  int64_t indexed[DT_MAX_DIMS];  // strides of the indexed one, 0 where selectors choose
-  Selector selector[DT_MAX_DIMS];
-
-  int64_t count() const {
-    int64_t n = 1;
-    for (int d = 0; d < ndim; ++d) n *= sizes[d];
-    return n;
-  }
-  // Whether no selector varies along d: a slice is moved as it is.
-  bool is_slice(int d) const {
-    for (int k = 0; k < selectors; ++k) {
-      if (selector[k].strides[d] != 0) return false;
-    }
-    return true;
-  }
-};
-
-// Drops dimensions of size 1 and merges neighbours that all operands walk as one. The logical order
-// stays.
-inline void simplify(IndexPlan* plan) {
-  auto move = [&](int to, int from) {
-    plan->sizes[to] = plan->sizes[from];
-    plan->plain[to] = plan->plain[from];
-    plan->indexed[to] = plan->indexed[from];
-    for (int k = 0; k < plan->selectors; ++k)
-      plan->selector[k].strides[to] = plan->selector[k].strides[from];
-  };
-  auto continues = [&](int outer, int inner) {
-    const int64_t n = plan->sizes[inner];
-    bool merges = plan->plain[outer] == plan->plain[inner] * n &&
-                  plan->indexed[outer] == plan->indexed[inner] * n;
-    for (int k = 0; k < plan->selectors; ++k) {
-      merges = merges && plan->selector[k].strides[outer] == plan->selector[k].strides[inner] * n;
-    }
-    return merges;
-  };
-  int kept = 0;
-  for (int d = 0; d < plan->ndim; ++d) {
-    if (plan->sizes[d] == 1) continue;
-    if (kept > 0 && continues(kept - 1, d)) {
-      const int64_t n = plan->sizes[kept - 1] * plan->sizes[d];
-      move(kept - 1, d);
-      plan->sizes[kept - 1] = n;
-    } else {
-      move(kept++, d);
-    }
-  }
-  if (kept == 0) {  // so that there is always an inner dimension
-    plan->sizes[0] = 1;
-    plan->plain[0] = plan->indexed[0] = 1;
-    for (int k = 0; k < plan->selectors; ++k) plan->selector[k].strides[0] = 0;
-    kept = 1;
-  }
-  plan->ndim = kept;
+// Whether a slice along d is moved as it is.
+inline bool is_slice(const IndexPlan& plan, int d) {
+  return !plan.is_chosen(d);
 }
 
-// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y), with the
-// sizes and strides of the indexed dimensions.
-inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const dt_view& shape,
-                            const calls::Views& index, const int64_t* size, const int64_t* stride) {
-  IndexPlan plan;
-  plan.ndim = shape.ndim;
-  plan.selectors = static_cast<int>(index.n);
-  for (int d = 0; d < shape.ndim; ++d) {
-    plan.sizes[d] = shape.sizes[d];
-    plan.plain[d] = plain.strides[d];
-    plan.indexed[d] = indexed.strides[d];
+// There is always an inner dimension.
+inline IndexPlan simplified(IndexPlan plan) {
+  merge_dims(&plan);
+  if (plan.ndim == 0) {
+    plan.ndim = 1;
+    plan.sizes[0] = plan.plain[0] = plan.indexed[0] = 1;
+    for (int k = 0; k < plan.selectors; ++k) plan.selector[k].strides[0] = 0;
   }
-  for (int k = 0; k < plan.selectors; ++k) {
-    Selector& s = plan.selector[k];
-    s.data = data<const int64_t>(index[k]);
-    s.size = size[k];
-    s.step = stride[k];
-    for (int d = 0; d < shape.ndim; ++d) s.strides[d] = index[k].strides[d];
-  }
-  simplify(&plan);
   return plan;
 }
 
-// The plan of index_select (plain = y, indexed = x) and index_add (plain = source, indexed = y)
-// along `dim`.
+inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const calls::Views& index,
+                            const int64_t* size, const int64_t* stride) {
+  IndexPlan plan;
+  choose(&plan, plain, indexed, index, size, stride);
+  return simplified(plan);
+}
+
 inline IndexPlan plan_select(const dt_view& plain, const dt_view& indexed, const dt_view& index,
                              int64_t dim) {
-  dt_view along = indexed;
-  dt_view selector = plain;
-  const int64_t size = indexed.ndim == 0 ? 1 : indexed.sizes[dim],
-                stride = indexed.ndim == 0 ? 0 : indexed.strides[dim];
-  for (int d = 0; d < plain.ndim; ++d) selector.strides[d] = 0;
-  if (plain.ndim > 0) {
-    along.strides[dim] = 0;
-    selector.strides[dim] = index.ndim == 0 ? 0 : index.strides[0];
-  }
-  selector.data = index.data;
-  return plan_index(plain, along, plain, {&selector, 1}, &size, &stride);
+  IndexPlan plan;
+  choose_slices(&plan, plain, indexed, index, dim);
+  return simplified(plan);
+}
+
+inline IndexPlan plan_gather(const dt_view& plain, const dt_view& indexed, const dt_view& index,
+                             int64_t dim) {
+  IndexPlan plan;
+  choose_elements(&plan, plain, indexed, index, dim);
+  return simplified(plan);
+}
+
+// Negative values count from the end; they have been checked.
+inline int64_t offset_of(const Selector& s, int64_t value) {
+  return (value < 0 ? value + s.size : value) * s.step;
 }
 
 // Checks that the values of an index operand are in [lowest, size). Repeated values are looked at
@@ -210,7 +140,7 @@ struct IndexLists {
 
   explicit IndexLists(const IndexPlan& plan) {
     const int last = plan.ndim - 1;
-    const bool slices = plan.is_slice(last);
+    const bool slices = is_slice(plan, last);
     list = slices ? last - 1 : last;
     size = list >= 0 ? plan.sizes[list] : 1;
     run = slices ? plan.sizes[last] : 1;
@@ -220,7 +150,7 @@ struct IndexLists {
     fixed = true;
     for (int d = 0; d < list; ++d) {
       count *= plan.sizes[d];
-      fixed = fixed && plan.is_slice(d);
+      fixed = fixed && is_slice(plan, d);
     }
   }
 };
@@ -235,7 +165,7 @@ inline void selected_offsets(const IndexPlan& plan, int list, const IndexWalk& w
     const Selector& s = plan.selector[k];
     const int64_t stride = list < 0 ? 0 : s.strides[list];
     const int64_t* values = s.data + walk.selector[k] + first * stride;
-    for (int64_t i = 0; i < n; ++i) offsets[i] += s.offset(values[i * stride]);
+    for (int64_t i = 0; i < n; ++i) offsets[i] += offset_of(s, values[i * stride]);
   }
 }
 

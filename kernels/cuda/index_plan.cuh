@@ -1,44 +1,20 @@
-// What index, index_put, index_select, index_add, gather and scatter share: positions of a common
-// shape, at which one operand (`plain`) is read or written directly and another (`indexed`) through
-// index tensors.
+// How CUDA makes index plans, and walks them on the device.
 #pragma once
 
 #include "kernels/cuda/fault.cuh"
 #include "kernels/cuda/launch.cuh"
 #include "kernels/cuda/offsets.cuh"
 #include "kernels/cuda/packet.cuh"
+#include "kernels/index_plan.h"
 
 namespace dt::cuda {
 
-// Index values that choose along one dimension of the indexed operand.
-struct Selector {
-  const int64_t* data;
-  int64_t size;  // of the dimension
-  int64_t step;  // its stride in elements
-  int64_t strides[DT_MAX_DIMS];
-};
-
-struct IndexPlan {
-  int ndim = 0, selectors = 0;
+struct IndexPlan : dt::IndexPlan {
   bool wraps = false;  // negative values count from the end
-  int64_t sizes[DT_MAX_DIMS];
-  int64_t plain[DT_MAX_DIMS];
-  int64_t indexed[DT_MAX_DIMS];  // 0 where selectors choose
   FastDivide fast[DT_MAX_DIMS];
-  Selector selector[DT_MAX_DIMS];
 
-  int64_t count() const {
-    int64_t n = 1;
-    for (int d = 0; d < ndim; ++d) n *= sizes[d];
-    return n;
-  }
-  // Whether no selector varies along d: a slice is moved as it is.
-  bool is_slice(int d) const {
-    for (int k = 0; k < selectors; ++k) {
-      if (selector[k].strides[d] != 0) return false;
-    }
-    return indexed[d] != 0;
-  }
+  // Whether a slice along d is moved as it is.
+  bool is_slice(int d) const { return !is_chosen(d) && indexed[d] != 0; }
   // Whether two positions can never meet in one element of the indexed operand.
   bool is_injective() const {
     for (int d = 0; d < ndim; ++d) {
@@ -106,15 +82,6 @@ struct IndexPlan {
 #endif
 };
 
-// Copies dimension `from` of a plan to `to` of another.
-inline void copy_dim(IndexPlan* target, int to, const IndexPlan& source, int from) {
-  target->sizes[to] = source.sizes[from];
-  target->plain[to] = source.plain[from];
-  target->indexed[to] = source.indexed[from];
-  for (int k = 0; k < source.selectors; ++k)
-    target->selector[k].strides[to] = source.selector[k].strides[from];
-}
-
 // Prepares divisions; call it when the sizes are final.
 inline void prepare(IndexPlan* plan) {
   for (int d = 1; d < plan->ndim; ++d) {
@@ -123,89 +90,34 @@ inline void prepare(IndexPlan* plan) {
   }
 }
 
-// Drops dimensions of size 1 and merges neighbours that all operands walk as one. The logical order
-// stays.
 inline void simplify(IndexPlan* plan) {
-  auto continues = [&](int outer, int inner) {
-    const int64_t n = plan->sizes[inner];
-    bool merges = plan->plain[outer] == plan->plain[inner] * n &&
-                  plan->indexed[outer] == plan->indexed[inner] * n;
-    for (int k = 0; k < plan->selectors; ++k)
-      merges &= plan->selector[k].strides[outer] == plan->selector[k].strides[inner] * n;
-    return merges;
-  };
-  int kept = 0;
-  for (int d = 0; d < plan->ndim; ++d) {
-    if (plan->sizes[d] == 1) continue;
-    const bool merges = kept > 0 && continues(kept - 1, d);
-    const int64_t size = merges ? plan->sizes[kept - 1] * plan->sizes[d] : plan->sizes[d];
-    if (!merges) ++kept;
-    copy_dim(plan, kept - 1, *plan, d);
-    plan->sizes[kept - 1] = size;
-  }
-  plan->ndim = kept;
+  merge_dims(plan);
   prepare(plan);
 }
 
-// The plan of index (plain = y, indexed = x) and index_put (plain = values, indexed = y), with the
-// sizes and strides of the indexed dimensions.
 inline IndexPlan plan_index(const dt_view& plain, const dt_view& indexed, const calls::Views& index,
                             const int64_t* size, const int64_t* stride) {
   IndexPlan plan;
   plan.wraps = true;
-  plan.ndim = plain.ndim;
-  plan.selectors = static_cast<int>(index.n);
-  for (int d = 0; d < plain.ndim; ++d) {
-    plan.sizes[d] = plain.sizes[d];
-    plan.plain[d] = plain.strides[d];
-    plan.indexed[d] = indexed.strides[d];
-  }
-  for (int k = 0; k < plan.selectors; ++k) {
-    Selector& s = plan.selector[k];
-    s.data = static_cast<const int64_t*>(index[k].data);
-    s.size = size[k];
-    s.step = stride[k];
-    for (int d = 0; d < plain.ndim; ++d) s.strides[d] = index[k].strides[d];
-  }
+  choose(&plan, plain, indexed, index, size, stride);
   simplify(&plan);
   return plan;
 }
 
-// A plan with one selector that chooses along `dim`; `strides` are the index's in the common shape
-// `sizes`, which has as many dimensions as all views.
-inline IndexPlan plan_along(const dt_view& plain, const dt_view& indexed, const int64_t* sizes,
-                            const int64_t* index, const int64_t* strides, int64_t dim) {
-  IndexPlan plan;
-  plan.ndim = plain.ndim;
-  plan.selectors = 1;
-  Selector& s = plan.selector[0];
-  s.data = index;
-  s.size = indexed.ndim == 0 ? 1 : indexed.sizes[dim];
-  s.step = indexed.ndim == 0 ? 0 : indexed.strides[dim];
-  for (int d = 0; d < plain.ndim; ++d) {
-    plan.sizes[d] = sizes[d];
-    plan.plain[d] = plain.strides[d];
-    plan.indexed[d] = d == dim ? 0 : indexed.strides[d];
-    s.strides[d] = strides[d];
-  }
-  simplify(&plan);
-  return plan;
-}
-
-// The plan of index_select (plain = y, indexed = x) and index_add (plain = source, indexed = y).
 inline IndexPlan plan_select(const dt_view& plain, const dt_view& indexed, const dt_view& index,
                              int64_t dim) {
-  int64_t strides[DT_MAX_DIMS] = {};
-  if (plain.ndim > 0) strides[dim] = index.ndim == 0 ? 0 : index.strides[0];
-  return plan_along(plain, indexed, plain.sizes, static_cast<const int64_t*>(index.data), strides,
-                    dim);
+  IndexPlan plan;
+  choose_slices(&plan, plain, indexed, index, dim);
+  simplify(&plan);
+  return plan;
 }
 
-// The plan of gather (plain = y, indexed = x) and scatter (plain = source, indexed = y).
 inline IndexPlan plan_gather(const dt_view& plain, const dt_view& indexed, const dt_view& index,
                              int64_t dim) {
-  return plan_along(plain, indexed, index.sizes, static_cast<const int64_t*>(index.data),
-                    index.strides, dim);
+  IndexPlan plan;
+  choose_elements(&plan, plain, indexed, index, dim);
+  simplify(&plan);
+  return plan;
 }
 
 // Whether both operands can be moved in units of `width` elements, and the plan that does so.

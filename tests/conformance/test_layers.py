@@ -9,6 +9,7 @@ from pathlib import Path
 import dumbtorch
 import pytest
 from layer_rows import LAYERS, identity, make
+from meanings import class_of
 from optimizer_rows import SETTINGS
 
 torch = pytest.importorskip("torch")
@@ -101,7 +102,7 @@ def expected(layer, inputs) -> dict[str, torch.Tensor]:
 def test_layer(row, tmp_path):
     name, args, kwargs, inputs = row
     inputs = [make(torch, i) for i in inputs]
-    layer = getattr(torch.nn, name)(*args, **kwargs)
+    layer = class_of(torch, "nn", name)(*args, **kwargs)
     with torch.no_grad():
         for p in layer.parameters():
             p.copy_(numbers(*p.shape))
@@ -184,7 +185,7 @@ def test_optimizer(name, settings, tmp_path):
     program = OPTIMIZER_PROGRAM.format(optimizer=name, settings=lua(without_pairs(settings)))
     run_lua(program, tmp_path)
 
-    optimizer = getattr(torch.optim, name)(layer.parameters(), **settings)
+    optimizer = class_of(torch, "optim", name)(layer.parameters(), **settings)
     schedule = torch.optim.lr_scheduler.StepLR(optimizer, 2, gamma=0.5)
     for _ in range(6):
         optimizer.zero_grad()

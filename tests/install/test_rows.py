@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "capi"))
-from generate import optimizer_classes, optimizers  # noqa: E402
-from generate.model import Schema, SchemaError  # noqa: E402
+from generate import optimizer_classes, optimizers, python_layers, schedules  # noqa: E402
+from generate.model import Argument, Function, Kind, Schedule, Schema, SchemaError  # noqa: E402
 
 OPTIMIZER = {
     "sig": "(lr = 0.001, momentum = 0.0, nesterov = false)",
@@ -69,3 +69,27 @@ def test_words_of_pytorch_that_are_left_out():
         optimizer = optimizers.parse_optimizer(Schema(), {}, "Plain", row | {"sig": sig})
         text = optimizer_classes.python([optimizer])
         assert f"check_variants(type(self).__name__, {passed})" in text
+
+
+def test_functions_of_a_schedule():
+    """What a rate's formula may call is known in the core and imported in Python."""
+    row = {"sig": "()", "lr": "lr * sqrt(1 / max(epoch, 4))", "doc": "One for the tests."}
+    files = schedules.generate(Schema(schedules={"Root": _schedule(row)}))
+    assert "std::sqrt" in files["core/optim/schedules.gen.cpp"]
+    assert "std::fmax" in files["core/optim/schedules.gen.cpp"]
+    python = files["wrappers/python/dumbtorch/optim/lr_scheduler.py"]
+    assert "from math import sqrt\n" in python
+    with pytest.raises(SchemaError, match="there is no function 'foo'"):
+        _schedule(row | {"lr": "foo(lr)"})
+
+
+def _schedule(row: dict) -> Schedule:
+    return schedules.parse_schedule(Schema(), {}, "Root", row, lambda args, *_: tuple(args))
+
+
+def test_sqrt_of_a_layer():
+    """In `let` it is a number's, elsewhere the op."""
+    sqrt = Function("sqrt", "", "", (Argument("input", Kind("tensor")),), ())
+    schema = Schema(functions={"sqrt": sqrt})
+    assert python_layers._Printer(schema, {}).print("sqrt(input)") == "_ops.sqrt(input)"
+    assert python_layers._NumberPrinter(schema, {}).print("1 / sqrt(n)") == "1 / math.sqrt(n)"

@@ -5,9 +5,11 @@ import math
 import pickle
 
 import dumbtorch as dt
+import meanings
 import pytest
 from dumbtorch import nn
 from layer_rows import LAYERS, PYTHON_LAYERS, identity, make
+from meanings import class_of
 
 
 class Net(nn.Module):
@@ -117,8 +119,8 @@ def test_a_tensor_in_the_place_of_a_weight(name, torch, same):
 @pytest.mark.parametrize("row", LAYERS + PYTHON_LAYERS, ids=identity)
 def test_layers(row, torch, same):
     name, args, kwargs, inputs = row
-    ours, theirs = (getattr(t.nn, name)(*args, **kwargs) for t in (dt, torch))
-    assert repr(ours) == repr(theirs)
+    ours, theirs = (class_of(t, "nn", name)(*args, **kwargs) for t in (dt, torch))
+    assert repr(ours) == repr(theirs) or name in meanings.LAYERS
     assert [(n, tuple(v.shape)) for n, v in ours.state_dict().items()] == [
         (n, tuple(v.shape)) for n, v in theirs.state_dict().items()
     ]

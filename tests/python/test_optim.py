@@ -7,6 +7,7 @@ import re
 import dumbtorch as dt
 import pytest
 from dumbtorch import _ops
+from meanings import class_of
 from optimizer_rows import SCHEDULES, SETTINGS
 
 NAN = float("nan")
@@ -55,7 +56,7 @@ def test_steps(name, settings, dtype, both, same):
     def run(t):
         where = DEVICE if t is dt else "cpu"
         ps = [t.nn.Parameter(p.detach().to(where, getattr(t, dtype))) for p in parameters(t)]
-        opt = getattr(t.optim, name)(ps, lr=0.01, **settings)
+        opt = class_of(t, "optim", name)(ps, lr=0.01, **settings)
         train(t, opt, ps, 50)
         state = [opt.state[p] for p in ps[:2]]
         return ps, [sorted((k, v) for k, v in s.items() if v is not None) for s in state]
@@ -71,11 +72,11 @@ def test_state_dict(name, settings, both, same):
 
     def run(t):
         ps = parameters(t)
-        opt = getattr(t.optim, name)(ps, lr=0.01, **settings)
+        opt = class_of(t, "optim", name)(ps, lr=0.01, **settings)
         train(t, opt, ps, 3)
         state = copy.deepcopy(opt.state_dict())
         copies = [t.nn.Parameter(p.detach().clone()) for p in ps]
-        again = getattr(t.optim, name)(copies, lr=0.01, **settings)
+        again = class_of(t, "optim", name)(copies, lr=0.01, **settings)
         again.load_state_dict(state)
         train(t, opt, ps, 2)
         train(t, again, copies, 2)
@@ -150,11 +151,11 @@ def test_state_of_another_memory_order(name, both, same):
         x = t.arange(120.0).reshape(2, 3, 4, 5)
         row_major = t.nn.Parameter(x.clone())
         options = {"momentum": 0.9} if name == "SGD" else {}
-        opt = getattr(t.optim, name)([row_major], lr=0.1, **options)
+        opt = class_of(t, "optim", name)([row_major], lr=0.1, **options)
         (row_major * x).sum().backward()
         opt.step()
         p = t.nn.Parameter(row_major.detach().contiguous(memory_format=t.channels_last))
-        again = getattr(t.optim, name)([p], lr=0.1, **options)
+        again = class_of(t, "optim", name)([p], lr=0.1, **options)
         again.load_state_dict(opt.state_dict())
         (p * x).sum().backward()
         again.step()
@@ -244,7 +245,7 @@ def test_repr(both):
 
 
 def schedule(t, name, optimizer):
-    kind, settings = getattr(t.optim.lr_scheduler, name), SCHEDULES.get(name)
+    kind, settings = class_of(t, "optim.lr_scheduler", name), SCHEDULES.get(name)
     return kind(optimizer, *(settings or [lambda epoch: 1 / (epoch + 1)]))
 
 
@@ -320,7 +321,7 @@ def test_schedule_state():
 def test_settings_that_are_no_numbers(torch, name, options):
     def message(t):
         with pytest.raises(ValueError) as error:
-            getattr(t.optim, name)([t.zeros(1, requires_grad=True)], **options)
+            class_of(t, "optim", name)([t.zeros(1, requires_grad=True)], **options)
         return str(error.value)
 
     assert message(dt) == message(torch)

@@ -18,6 +18,13 @@ bool has_zero(const Operand& x) {
 
 }  // namespace
 
+void check_tensor_among(Span<const Operand> inputs) {
+  for (const Operand& x : inputs) {
+    if (!x.is_number()) return;
+  }
+  fail(Code::kTypeError, "one of the operands must be a tensor");
+}
+
 void check_divisor(const Tensor& input, const Operand& other) {
   const DType common = result_type({input, other});
   if (is_floating(common) || is_bool(common) || input.numel() == 0) return;
@@ -26,8 +33,8 @@ void check_divisor(const Tensor& input, const Operand& other) {
 }
 
 void check_power(const Operand& input, const Operand& exponent) {
-  DT_CHECK(!input.is_number() || !exponent.is_number(), kTypeError,
-           "pow: one of input and exponent must be a tensor");
+  const Operand inputs[] = {input, exponent};
+  check_tensor_among({inputs, 2});
   if (!exponent.is_number() || is_floating(result_type({input, exponent}))) return;
   DT_CHECK(exponent.number().to_int64() >= 0, kRuntimeError,
            "Integers to negative integer powers are not allowed.");
