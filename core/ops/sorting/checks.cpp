@@ -108,7 +108,7 @@ void check_searched(const Tensor& sorted, const Tensor& values) {
            "dimensions of boundaries tensor and input value tensor must match, but we got "
            "boundaries tensor ",
            sorted.sizes(), " and input value tensor ", values.sizes());
-  DT_CHECK(!is_bool(sorted.dtype()) || !is_bool(values.dtype()), kNotImplemented,
+  DT_CHECK(!is_bool(values.dtype()) || values.numel() == 0, kNotImplemented,
            "\"searchsorted_out_cpu\" not implemented for 'Bool'");
 }
 
@@ -150,7 +150,7 @@ void check_bincount(const Tensor& input, const Tensor& weights, int64_t minlengt
   DT_CHECK(minlength >= 0, kRuntimeError, "minlength should be >= 0");
   DT_CHECK(input.ndim() == 1, kRuntimeError,
            "bincount only supports 1-d non-negative integral inputs.");
-  DT_CHECK(!weights.defined() || weights.sizes() == input.sizes(), kRuntimeError,
+  DT_CHECK(input.numel() == 0 || !weights.defined() || weights.sizes() == input.sizes(), kRuntimeError,
            "weights should be 1-d and have the same length as input");
 }
 
