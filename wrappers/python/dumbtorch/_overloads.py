@@ -80,13 +80,19 @@ def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None,
 def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """median(input) and median(input, dim, keepdim)."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _extreme(_ops.median, _ops.median_dim, None, input, None, dim, keepdim)
+    return _middle(_ops.median, _ops.median_dim, input, dim, keepdim)
 
 
 def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
     """nanmedian(input) and nanmedian(input, dim, keepdim)."""
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
-    return _extreme(_ops.nanmedian, _ops.nanmedian_dim, None, input, None, dim, keepdim)
+    return _middle(_ops.nanmedian, _ops.nanmedian_dim, input, dim, keepdim)
+
+
+def _middle(whole, along, x, dim, keepdim):
+    if dim is None and keepdim:
+        raise TypeError(f'{whole.__name__}() missing 1 required positional arguments: "dim"')
+    return whole(x) if dim is None else along(x, dim, keepdim)
 
 
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
