@@ -18,7 +18,16 @@ constexpr int64_t kMaxPieces = 16;
 constexpr int kDigitBits = 11, kShortDigitBits = 8;
 constexpr int64_t kFew = 48;  // items that are partitioned at once
 
-// The key at place `rank` of n keys.
+template <class Key>
+Key smallest_from(const Key* keys, int64_t n, Key bound) {
+  auto smallest = static_cast<Key>(~Key(0));
+  for (int64_t i = 0; i < n; ++i)
+    smallest = keys[i] >= bound && keys[i] < smallest ? keys[i] : smallest;
+  return smallest;
+}
+
+// The key at place `rank` of n keys: the smallest of those that have `rank` keys below them. Bits
+// are set until so many are, or, where keys are equal, to the last.
 template <class Key>
 Key key_at(const Key* keys, int64_t n, int64_t rank) {
   Key differing = 0;
@@ -31,7 +40,8 @@ Key key_at(const Key* keys, int64_t n, int64_t rank) {
     using Count = std::conditional_t<sizeof(Key) == sizeof(uint64_t), uint64_t, uint32_t>;
     Count below = 0;  // as wide as keys: they move through vectors together
     for (int64_t i = 0; i < n; ++i) below += keys[i] < next;
-    if (static_cast<int64_t>(below) <= rank) found = next;
+    if (static_cast<int64_t>(below) == rank) return smallest_from(keys, n, next);
+    if (static_cast<int64_t>(below) < rank) found = next;
   }
   return found;
 }
