@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from measure import Row
 
-from rows import broadcast, build, kernels, small, start, training
+from rows import broadcast, build, kernels, small, sorting, start, training
 
 
 def all_rows(machine, dumbtorch, torch, *, full: bool) -> list[Row]:
@@ -14,6 +14,7 @@ def all_rows(machine, dumbtorch, torch, *, full: bool) -> list[Row]:
         *small.rows(machine, dumbtorch, torch),
         *training.rows(dumbtorch, torch, full=full),
         *kernels.rows(dumbtorch, torch, full=full),
+        *sorting.rows(dumbtorch, torch),
         *broadcast.rows(machine),
         *start.rows(machine, torch),
         *(build.rows() if full else []),

@@ -97,17 +97,30 @@ struct BareItem {
   bool operator<(const BareItem& other) const { return of_key < other.of_key; }
 };
 
+// Places that no order of elements is prepared for: xorshift (Marsaglia, 2003).
+constexpr uint64_t kSeed = 88172645463325252u;
+
+inline uint64_t next_random(uint64_t* state) {
+  *state ^= *state << 13, *state ^= *state >> 7, *state ^= *state << 17;
+  return *state;
+}
+
+// A place in [0, n) that 64 random bits say.
+inline int64_t place_below(int64_t n, uint64_t random) {
+  __extension__ using Product = unsigned __int128;
+  return static_cast<int64_t>(Product{random} * static_cast<uint64_t>(n) >> 64);
+}
+
 // Moves the `count` smallest items to the front, the largest of them to place count - 1. Pivots are
 // taken at random places, so that no order of the items is a bad one for long.
 template <class Item>
 inline void select_smallest(Item* items, int64_t n, int64_t count) {
-  uint64_t random = 88172645463325252u;  // xorshift (Marsaglia, 2003)
+  uint64_t random = kSeed;
   int64_t low = 0, high = n - 1;
   const int64_t wanted = count - 1;
   while (low < high) {
     random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-    const Item pivot =
-        items[low + static_cast<int64_t>(random % static_cast<uint64_t>(high - low + 1))];
+    const Item pivot = items[low + place_below(high - low + 1, random)];
     int64_t i = low, j = high;
     while (i <= j) {
       while (items[i] < pivot) ++i;

@@ -9,9 +9,8 @@
 namespace dt::cpu {
 namespace {
 
-constexpr int kMaxDigitBits = 11, kShortDigitBits = 8;
-constexpr int64_t kShortSort = 1 << 13;  // up to here clearing counts would take longest
-constexpr int64_t kInsertionSort = 40;   // up to here insertion is faster than counting
+constexpr int kDigitBits = 9;  // with more, the places that are written to leave the first cache
+constexpr int64_t kInsertionSort = 40;  // up to here insertion is faster than counting
 constexpr int64_t kSliceItems = 1 << 16;
 constexpr int64_t kMaxSlices = 16;
 
@@ -39,7 +38,7 @@ class RadixSort {
       : slices_(slices_of(n, threads)),
         items_(workspace->take<Item>(n)),
         other_(workspace->take<Item>(n)),
-        counts_(workspace->take<Place>(slices_ << kMaxDigitBits)) {}
+        counts_(workspace->take<Place>(slices_ << kDigitBits)) {}
 
   // What is to be sorted goes here.
   Item* items() const { return items_; }
@@ -50,8 +49,7 @@ class RadixSort {
       insertion_sort(items_, n);
       return items_;
     }
-    const int widest = n <= kShortSort ? kShortDigitBits : kMaxDigitBits;
-    const int digits = static_cast<int>(ceil_div(bits, widest));
+    const int digits = static_cast<int>(ceil_div(bits, kDigitBits));
     const int width = digits == 0 ? 0 : static_cast<int>(ceil_div(bits, digits));
     for (int digit = 0; digit < digits; ++digit)
       sort_by_digit(stream, n, {digit * width, (uint32_t{1} << width) - 1});
@@ -72,7 +70,7 @@ class RadixSort {
   void for_each_slice(const dt_stream* stream, int64_t n, const Body& body) const {
     const int64_t per_slice = ceil_div(n, slices_);
     parallel_for(stream, slices_, slices_ == 1 ? 0 : n, [&](int64_t slice) {
-      body(counts_ + (slice << kMaxDigitBits), slice * per_slice, min(n, (slice + 1) * per_slice));
+      body(counts_ + (slice << kDigitBits), slice * per_slice, min(n, (slice + 1) * per_slice));
     });
   }
 
@@ -99,7 +97,7 @@ class RadixSort {
     for (uint32_t d = 0; d <= digit.mask; ++d) {
       const Place before = place;
       for (int64_t slice = 0; slice < slices_; ++slice) {
-        Place& count = counts_[(slice << kMaxDigitBits) + d];
+        Place& count = counts_[(slice << kDigitBits) + d];
         const Place here = count;
         count = place;
         place += here;

@@ -8,30 +8,24 @@ namespace dt::cpu {
 namespace {
 
 constexpr int64_t kTile = 256;
+constexpr int kTogether = 16;
 
-// A sorted row, or one that `sorter` brings into order.
-template <class T>
-struct SortedRow {
-  const T* data;
-  const int64_t* sorter;
-  int64_t n, stride, sorter_stride;
-
-  T operator[](int64_t i) const { return data[(sorter ? sorter[i * sorter_stride] : i) * stride]; }
-
-  // Nothing comes behind NaN, as in PyTorch.
-  template <bool kRight>
-  int64_t count_before(T value) const {
-    int64_t begin = 0, length = n;
-    while (length > 0) {
-      const int64_t half = length / 2;
-      const T middle = (*this)[begin + half];
-      const bool is_before = kRight ? !(middle > value) : !(middle >= value);
-      begin = is_before ? begin + half + 1 : begin;
-      length = is_before ? length - half - 1 : half;
+// How many of n sorted elements, which `at` gives, come before each of kTogether values. These are
+// looked for in step, because an element is long in coming. Nothing comes behind NaN, as in
+// PyTorch.
+template <bool kRight, class T, class At>
+void count_before(int64_t n, const At& at, const T* values, int64_t* counts) {
+  for (int j = 0; j < kTogether; ++j) counts[j] = 0;
+  for (int64_t length = n; length > 0;) {
+    const int64_t half = (length + 1) / 2;
+    for (int j = 0; j < kTogether; ++j) {
+      const T middle = at(counts[j] + half - 1);
+      const bool is_before = kRight ? !(middle > values[j]) : !(middle >= values[j]);
+      counts[j] += half & -static_cast<int64_t>(is_before);
     }
-    return begin;
+    length -= half;
   }
-};
+}
 
 // Axes hold the strides of the values, of sorted and of sorter.
 template <class T>
@@ -61,14 +55,25 @@ class Search {
   void search(int64_t line, int64_t begin, int64_t n) const {
     const Walk at(lines_, lines_.n, line);
     const dt_view &sorted = call_.sorted, &values = call_.values, &y = call_.y;
-    const SortedRow<T> row = {data<const T>(sorted) + at.y,
-                              call_.sorter ? data<const int64_t>(*call_.sorter) + at.z : nullptr,
-                              sorted.sizes[last_], sorted.strides[last_],
-                              call_.sorter ? call_.sorter->strides[last_] : 0};
+    const T* row = data<const T>(sorted) + at.y;
+    const int64_t length = sorted.sizes[last_], stride = sorted.strides[last_];
     const T* from = data<const T>(values) + at.x + begin * values.strides[last_];
+    T wanted[kTile] = {};
     int64_t found[kTile];
-    for (int64_t i = 0; i < n; ++i)
-      found[i] = row.template count_before<kRight>(from[i * values.strides[last_]]);
+    for (int64_t i = 0; i < n; ++i) wanted[i] = from[i * values.strides[last_]];
+    const auto search_by = [&](const auto& element) {
+      for (int64_t i = 0; i < n; i += kTogether)
+        count_before<kRight>(length, element, wanted + i, found + i);
+    };
+    if (call_.sorter) {
+      const int64_t* order = data<const int64_t>(*call_.sorter) + at.z;
+      const int64_t step = call_.sorter->strides[last_];
+      search_by([=](int64_t i) { return row[order[i * step] * stride]; });
+    } else if (stride == 1) {
+      search_by([=](int64_t i) { return row[i]; });
+    } else {
+      search_by([=](int64_t i) { return row[i * stride]; });
+    }
     const int64_t to = line * values.sizes[last_] + begin;  // y is row-major
     store_run(data<char>(y) + to * bytes_of(y.dtype), y.dtype, 1, found, n);
   }

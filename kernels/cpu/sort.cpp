@@ -11,7 +11,7 @@ namespace dt::cpu {
 namespace {
 
 constexpr int64_t kFewOf = 16;  // up to one in so many elements are few
-constexpr int64_t kTile = 256;
+constexpr int64_t kTile = 64;
 
 // ---- whole rows
 
@@ -92,7 +92,8 @@ class RowSort {
 
 // ---- few elements
 
-// The `count` smallest items of a row's elements, as they go by.
+// The `count` smallest items of a row's elements, as they go by, in the order in which they came;
+// or, if they are a handful, in their own.
 template <class Item>
 class Candidates {
  public:
@@ -109,41 +110,68 @@ class Candidates {
     KeyOf<T> keys[kTile];
     for (int64_t at = begin; at < end; at += kTile) {
       const int64_t n = min(kTile, end - at);
-      bool any = false;
-      if (x.stride == 1) {
-        for (int64_t i = 0; i < n; ++i) keys[i] = key_of(x.data[at + i]) ^ inverted;
+      const KeyOf<T> lowest = read_keys(x, at, n, inverted, keys);
+      if (is_full_ && lowest >= bound_) continue;
+      if (count_ <= kInsertionSort) {
+        insert(keys, n, at);
       } else {
-        for (int64_t i = 0; i < n; ++i) keys[i] = key_of(x[at + i]) ^ inverted;
+        add(keys, n, at);
       }
-      const auto bound = static_cast<KeyOf<T>>(bound_);
-      for (int64_t i = 0; i < n; ++i) any |= keys[i] < bound;
-      if (!any && is_bound_) continue;
-      if (n_ + n > room(count_)) cut();
-      add(keys, n, at);
     }
   }
 
-  // How many there are, in the order in which they came.
+  // How many there are.
   int64_t finish() {
     if (n_ > count_) cut();
     return n_;
   }
 
  private:
-  template <class Key>
-  void add(const Key* keys, int64_t n, int64_t at) {
+  // The lowest of n <= kTile keys.
+  template <class T>
+  static KeyOf<T> read_keys(const Row<T>& x, int64_t at, int64_t n, KeyOf<T> inverted,
+                            KeyOf<T>* keys) {
+    KeyOf<T> lowest = kLargestKey<T>;
+    if (x.stride == 1 && n == kTile) {  // a loop of one length needs no rest
+      for (int64_t i = 0; i < kTile; ++i) keys[i] = key_of(x.data[at + i]) ^ inverted;
+      for (int64_t i = 0; i < kTile; ++i) lowest = min(lowest, keys[i]);
+      return lowest;
+    }
     for (int64_t i = 0; i < n; ++i) {
-      items_[n_] = Item::of(keys[i], at + i);
-      n_ += !is_bound_ | (keys[i] < bound_);
+      keys[i] = key_of(x[at + i]) ^ inverted;
+      lowest = min(lowest, keys[i]);
+    }
+    return lowest;
+  }
+
+  // Of what is equal the first stays: all that comes later is behind it.
+  template <class Key>
+  void insert(const Key* keys, int64_t n, int64_t at) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (is_full_ && keys[i] >= bound_) continue;
+      int64_t place = is_full_ ? count_ - 1 : n_++;
+      for (; place > 0 && keys[i] < items_[place - 1].key(); --place)
+        items_[place] = items_[place - 1];
+      items_[place] = Item::of(keys[i], at + i);
+      is_full_ = n_ == count_;
+      bound_ = items_[n_ - 1].key();
     }
   }
 
-  // Of what is equal the first stays, and all that comes later is behind it.
+  template <class Key>
+  void add(const Key* keys, int64_t n, int64_t at) {
+    if (n_ + n > room(count_)) cut();
+    for (int64_t i = 0; i < n; ++i) {
+      items_[n_] = Item::of(keys[i], at + i);
+      n_ += !is_full_ | (keys[i] < bound_);
+    }
+  }
+
   void cut() {
     keep_smallest(items_, n_, count_, copy_);
     n_ = count_;
     bound_ = copy_[count_ - 1].key();
-    is_bound_ = true;
+    is_full_ = true;
   }
 
   Item* items_;
@@ -151,7 +179,7 @@ class Candidates {
   const int64_t count_;
   int64_t n_ = 0;
   typename Item::Key bound_ = 0;
-  bool is_bound_ = false;
+  bool is_full_ = false;
 };
 
 template <class T, class Item>

@@ -35,7 +35,8 @@ void check_row(const Tensor& input, int dim, const char* function) {
 void check_kthvalue(const Tensor& input, int64_t k, int dim) {
   DT_CHECK(k >= 1 && k <= row_length(input, dim), kRuntimeError,
            "kthvalue(): selected number k out of range for dimension ", dim);
-  DT_CHECK(!is_bool(input.dtype()), kNotImplemented, "\"kthvalue_cpu\" not implemented for 'Bool'");
+  DT_CHECK(!is_bool(input.dtype()) || input.ndim() == 0, kNotImplemented,
+           "\"kthvalue_cpu\" not implemented for 'Bool'");
 }
 
 void check_median(const Tensor& input, const char* kernel) {
@@ -108,7 +109,7 @@ void check_searched(const Tensor& sorted, const Tensor& values) {
            "dimensions of boundaries tensor and input value tensor must match, but we got "
            "boundaries tensor ",
            sorted.sizes(), " and input value tensor ", values.sizes());
-  DT_CHECK(!is_bool(sorted.dtype()) || !is_bool(values.dtype()), kNotImplemented,
+  DT_CHECK(!is_bool(values.dtype()) || values.numel() == 0, kNotImplemented,
            "\"searchsorted_out_cpu\" not implemented for 'Bool'");
 }
 
@@ -150,8 +151,8 @@ void check_bincount(const Tensor& input, const Tensor& weights, int64_t minlengt
   DT_CHECK(minlength >= 0, kRuntimeError, "minlength should be >= 0");
   DT_CHECK(input.ndim() == 1, kRuntimeError,
            "bincount only supports 1-d non-negative integral inputs.");
-  DT_CHECK(!weights.defined() || weights.sizes() == input.sizes(), kRuntimeError,
-           "weights should be 1-d and have the same length as input");
+  DT_CHECK(input.numel() == 0 || !weights.defined() || weights.sizes() == input.sizes(),
+           kRuntimeError, "weights should be 1-d and have the same length as input");
 }
 
 void check_counted(int64_t lowest) {
@@ -160,8 +161,13 @@ void check_counted(int64_t lowest) {
 
 // ---- histograms
 
-void check_histogram(const Tensor& input, const char* kernel) {
-  check_floating(input, kernel);
+void check_histc(const Tensor& input) {
+  check_floating(input, "histogram_cpu");
+}
+
+void check_histogram(const Tensor& input) {
+  DT_CHECK(is_floating(input.dtype()) && !is_narrow(input.dtype()), kNotImplemented,
+           "\"histogramdd\" not implemented for '", type_word(input.dtype()), "'");
 }
 
 void check_bins(int64_t bins) {

@@ -98,7 +98,7 @@ Tensor bincount(const Tensor& input, const Tensor& weights, int64_t minlength) {
 }
 
 Tensor histc(const Tensor& input, int64_t bins, const Scalar& min, const Scalar& max) {
-  check_histogram(input, "histogram_cpu");
+  check_histc(input);
   check_bins(bins);
   const GradMode no_grad(false);
   const Tensor x = input.detach();
@@ -117,11 +117,11 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& input, const Operand& bins,
   const Tensor x = input.detach();
   Tensor edges;
   if (bins.is_number()) {
-    check_histogram(x, "histogramdd");
+    check_histogram(x);
     edges = make_edges(x, bins.number().to_int64(), range);
   } else {
     check_edges(x, bins.tensor());
-    check_histogram(x, "histogramdd");
+    check_histogram(x);
     edges = clone(bins.tensor().detach());
   }
   check_weight(x, weight);

@@ -48,12 +48,12 @@ std::tuple<Tensor, Tensor> order_statistic(const char* node, const Tensor& x, in
 
 // Of nothing it is NaN, or what that is as an integer.
 Tensor median_of_all(const char* node, const Tensor& x, const Statistic& which) {
-  check_median(x, "median_cpu");
   if (x.numel() == 0) {
     const Tensor nothing =
         full({}, std::numeric_limits<double>::quiet_NaN(), kRealDType, x.device());
     return record_shared(node, to_dtype(nothing, x.dtype()), x);
   }
+  check_median(x, "median_cpu");
   const Tensor elements = reshape(x.detach(), {-1});
   return record_shared(node, std::get<0>(order_statistic("", elements, 0, false, which)), x);
 }

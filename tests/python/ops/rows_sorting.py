@@ -114,7 +114,6 @@ select(
     dtypes=FLOATS,
     orders=0,
 )
-row("mode", lambda t, x: (x / 0).mode(), whole(12), dtypes=FLOATS, orders=0)
 for view in (lambda x: x[1::2], lambda x: x.transpose(0, 1), lambda x: x[:, 1:]):
     select("median_dim", lambda t, x, v=view: t.median(v(x), 0), value(7, 5), dtypes=FLOATS)
     select("kthvalue", lambda t, x, v=view: t.kthvalue(v(x), 2), value(7, 5), dtypes=FLOATS)

@@ -17,6 +17,13 @@ LEFT_OUT = {
     "they say where memory is": {"tensor_data_ptr", "tensor_is_set_to"},
     "PyTorch means something else by the name": {"index"},
     "another device than that of the program": {"cuda", "cpu"},
+    "of equal elements PyTorch chooses any": {
+        "sort", "argsort", "topk", "kthvalue", "median_dim", "nanmedian_dim", "mode",
+    },
+    "their arguments have to fit each other and the elements": {
+        "quantile", "nanquantile", "unique", "unique_consecutive", "searchsorted", "bucketize", "isin",
+        "bincount", "histc", "histogram",
+    },
     "statements.py has them": {
         "dropout",
         "tensor_requires_grad_", "detach_", "tensor_retain_grad", "tensor_item", "tensor_is_leaf",
