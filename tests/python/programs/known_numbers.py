@@ -427,6 +427,27 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and steps and any(bool(x.isnan().any()) for x in floats_of(c))
 
 
+# 2 to the power of an integer is one.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    integers = [x for x in c.tensors.values() if not x.is_floating_point() and x.numel()]
+    cut = any(int(x.min()) < 0 or int(x.max()) > 30 for x in integers)
+    return c.aspect == "values" and cut and c.derives("Ldexp")
+
+
+# Of operands that are far apart.
+@documented("**`logaddexp`** has the second derivative 0")
+def _(c: Case) -> bool:
+    return is_derivative(c) and only_theirs_is_nan(c) and c.derives("Logaddexp")
+
+
+# At 0, where PyTorch's second derivative is not that of its first.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    zeros = any(bool((x == 0).any()) for x in floats_of(c))
+    return c.aspect == "values" and zeros and c.derives("PreluKernelBackward")
+
+
 # At -0, and with bounds at NaN, where a graph is built.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
@@ -509,7 +530,7 @@ def is_power_of_mask(node: object) -> bool:
 @documented("**Zeros without memory**")
 def _(c: Case) -> bool:
     zeros = any(x._is_zerotensor() for x in c.used)
-    return zeros and c.aspect in ("dtype", "strides")
+    return zeros and (c.aspect in ("dtype", "strides") or only_the_infinite_differs(c))
 
 
 @documented("**Zeros without memory**")

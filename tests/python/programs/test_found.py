@@ -312,6 +312,18 @@ x3 = t.tensor([t.inf, 1.0], requires_grad=True)
 x4, x5 = t.autograd.grad(t.atan2(x1, x2), [x1, x2], x3, create_graph=True)
 x6, = t.autograd.grad((x4 + x5).sum(), x3)
 """,
+    "what an infinite gradient is not multiplied with": """
+x1, x2 = t.tensor([0.0, 0.0, 2.0, t.nan], requires_grad=True), t.tensor([0.0, -1.0, 0.0, t.inf])
+x3 = t.tensor([1.0, t.inf, 0.0, 0.0], requires_grad=True)
+x4, = t.autograd.grad(t.xlogy(x1, x2), x1, x3, create_graph=True)
+x5, = t.autograd.grad(x4.sum(), x3)
+x6, = t.autograd.grad(t.copysign(x1, x2), x1, x3, create_graph=True)
+x7, = t.autograd.grad(x6.sum(), x3)
+x8, x9 = t.tensor([t.inf, 3.0], requires_grad=True), t.tensor([t.nan, t.inf], requires_grad=True)
+x10 = t.ones(2, requires_grad=True)
+x11, x12 = t.autograd.grad(t.prelu(x8.reshape(1, 2), x9).sum(0), [x8, x9], x10, create_graph=True)
+x13, = t.autograd.grad((x11 + x12).sum(), x10)
+""",
     "derivatives of activations at NaN, and of infinite gradients": """
 x1 = t.tensor([t.nan, -4.0, 4.0, 1.0], requires_grad=True)
 x2, = t.autograd.grad(t.nn.functional.hardswish(x1), x1, t.tensor([1.0, t.inf, t.inf, 1.0]), create_graph=True)
