@@ -15,7 +15,10 @@ OTHER_FILES = {"autograd", "data", "devices", "layers", "modules", "optim", "ran
 # Functions of the other files that are no use here, by reason.
 LEFT_OUT = {
     "they say where memory is": {"tensor_data_ptr", "tensor_is_set_to"},
-    "PyTorch spells them in another way": {"index", "tensordot_dims", "chain_matmul", "gradient_at"},
+    "PyTorch spells them in another way": {
+        "index", "tensordot_dims", "chain_matmul", "gradient_at", "block_diag", "cartesian_prod",
+        "broadcast_tensors",
+    },
     "another device than that of the program": {"cuda", "cpu"},
     "statements.py has them": {
         "dropout",

@@ -114,13 +114,14 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return (
-        c.aspect == "strides" and re.search(r"nonzero|logsigmoid|LogSigmoid", c.called) is not None
+        c.aspect == "strides"
+        and re.search(r"nonzero|argwhere|logsigmoid|LogSigmoid", c.called) is not None
     )
 
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
+    loss = re.search(r"rsub\(|stack\(|unique\w*\(|reduction='none'", c.statement)
     return c.aspect == "strides" and loss is not None
 
 

@@ -327,6 +327,33 @@ def _(p, given):
     return str(given.get("wanted_groups", p.choose(1, 2)))
 
 
+@rule("fold.input")
+def _(p, given):
+    return p.tensor(shape=(p.choose(1, 2), p.choose(4, 8), 6), dtype=p.choose(*FLOATS))
+
+
+@rule("fold.output_size")
+def _(p, given):
+    return "(3, 4)"  # six windows of 2 x 2
+
+
+@rule("fold.kernel_size")
+def _(p, given):
+    return "2"
+
+
+@rule("fold.dilation", "fold.stride")
+def _(p, given):
+    return "1"
+
+
+@rule("meshgrid.tensors")
+def _(p, given):
+    kind = p.dtype()
+    lines = [p.tensor(lambda x: x.dim() < 2, dtype=kind) for _ in range(p.choose(1, 2, 3))]
+    return f"[{', '.join(lines)}]"
+
+
 @rule("interpolate.size")
 def _(p, given):
     given["sized"] = True

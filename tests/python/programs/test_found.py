@@ -289,7 +289,7 @@ x3.sum().backward()
 x4, x5 = t.ones(2, requires_grad=True), t.ones(2)
 x6 = x4.ldexp(x5)
 x5.zero_()
-x6.sum().backward()
+
 """,
     "a power of 2 that only the product can hold": """
 x1 = t.tensor([1e30, 1e-30, 0.0, t.inf, 1.0, t.nan])
@@ -343,6 +343,12 @@ x1 = t.lerp(t.tensor([1, 0]), t.tensor([0, 3]), t.tensor(0.5, dtype=t.float64))
 x2 = t.lerp(t.tensor([True]), t.tensor([False]), t.tensor(0.25))
 x3 = t.lerp(t.tensor([1, 0]), t.tensor([0, 3]), t.tensor([0.5, 0.5]))
 x4 = t.tensor([1, 0]).lerp_(t.tensor([0, 3]), t.tensor(0.5))
+""",
+    "a histogram's edges, and weights of another shape": """
+x1, x2 = t.tensor([0.0, 1.0, 1.5], requires_grad=True), t.tensor([[1.0, 2.0, 4.0]])
+x3, x4 = t.histogram(x1, 2, weight=x2)
+x5, x6 = t.histogram(x1.detach(), t.tensor([0.0, 1.0, 2.0], requires_grad=True))
+x7, x8 = t.histogram(t.tensor(1.0), 2, weight=t.tensor([2.0]))
 """,
     "steps of dimensions of size 1": """
 n1 = t.zeros(1, 1, 2)[..., 0].view_as(t.zeros(1)).stride()
