@@ -19,6 +19,7 @@ LEFT_OUT = {
         "index", "tensordot_dims", "chain_matmul", "gradient_at", "block_diag", "cartesian_prod",
         "broadcast_tensors",
     },
+    "they show memory that nobody has written, and PyTorch's may not be there": {"resize_", "resize_as_"},
     "another device than that of the program": {"cuda", "cpu"},
     "statements.py has them": {
         "dropout",
@@ -27,7 +28,14 @@ LEFT_OUT = {
     },
 }  # fmt: skip
 # Memory that nobody has written.
-UNWRITTEN = {"empty", "empty_like", "new_empty"}
+UNWRITTEN = {
+    "empty",
+    "empty_like",
+    "new_empty",
+    "empty_strided",
+    "new_empty_strided",
+    "empty_permuted",
+}
 # Arguments that are left at their defaults.
 UNSAID = {"device", "generator", "non_blocking"}
 
