@@ -333,6 +333,13 @@ def _(c: Case) -> bool:
     return steps and only_the_infinite_differs(c)
 
 
+# A tensor in place that PyTorch makes grow.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    grows = c.aspect == "shape" or c.only_ours_raises("Bad in-place call: input tensor size")
+    return grows and ".addbmm_(" in c.statement
+
+
 # The index of scatter_add is narrower than what it adds to.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:

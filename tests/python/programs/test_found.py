@@ -344,6 +344,12 @@ x2 = t.lerp(t.tensor([True]), t.tensor([False]), t.tensor(0.25))
 x3 = t.lerp(t.tensor([1, 0]), t.tensor([0, 3]), t.tensor([0.5, 0.5]))
 x4 = t.tensor([1, 0]).lerp_(t.tensor([0, 3]), t.tensor(0.5))
 """,
+    "einsum of one operand is never the operand itself": """
+x1 = t.ones(2, 2, requires_grad=True)
+x2 = t.einsum('ij->ij', [x1])
+x3 = t.einsum('...->...', [x1.detach().sum()])
+x3.zero_()
+""",
     "a histogram's edges, and weights of another shape": """
 x1, x2 = t.tensor([0.0, 1.0, 1.5], requires_grad=True), t.tensor([[1.0, 2.0, 4.0]])
 x3, x4 = t.histogram(x1, 2, weight=x2)
