@@ -1173,10 +1173,10 @@ struct prelu_element_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T weight) {
-    return math::where(math::gt(input, T(0)), grad, grad * weight);
+    return grad * math::where(math::gt(input, T(0)), T(1), weight);
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T) {
-    return math::where(math::gt(input, T(0)), T(0), grad * input);
+    return math::where(math::gt(input, T(0)), T(0), grad * math::where(math::gt(input, T(0)), T(0), input));
   }
 };
 
@@ -1915,13 +1915,13 @@ struct log_odds_within_backward {
   }
 };
 
-// xlogy: 0 if input == 0 and other == other else input * log(other)
+// xlogy: xlogy(input, other)
 struct xlogy {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
-    return math::where(math::logical_and(math::eq(input, T(0)), math::eq(other, other)), T(0), input * math::log(other));
+    return math::xlogy(input, other);
   }
 };
 
@@ -1931,7 +1931,7 @@ struct xlogy_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T other) {
-    return math::where(math::logical_or(math::logical_and(math::eq(input, T(0)), math::le(other, T(0))), math::logical_and(math::eq(grad, T(0)), math::eq(other, other))), T(0), grad * math::log(other));
+    return math::where(math::logical_and(math::eq(input, T(0)), math::le(other, T(0))), T(0), math::xlogy(grad, other));
   }
   template <class T> static DT_FN T y1(const T*, T grad, T input, T other) {
     return grad * input / other;
@@ -1984,14 +1984,14 @@ struct logaddexp2_backward {
   }
 };
 
-// ldexp: input if (input == 0 or input - input != 0) and other == other else input * exp2(half) * exp2(other - half)
+// ldexp: input if (input == 0 or input - input != 0) and other - other == 0 else input * exp2(half) * exp2(other - half)
 struct ldexp {
   static constexpr int n_in = 2, n_out = 1;
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y(const T*, T input, T other) {
     const T half = math::trunc(math::minimum(math::maximum(other / T(2), T(-10000)), T(10000)));
-    return math::where(math::logical_and(math::logical_or(math::eq(input, T(0)), math::ne(input - input, T(0))), math::eq(other, other)), input, input * math::exp2(half) * math::exp2(other - half));
+    return math::where(math::logical_and(math::logical_or(math::eq(input, T(0)), math::ne(input - input, T(0))), math::eq(other - other, T(0))), input, input * math::exp2(half) * math::exp2(other - half));
   }
 };
 
@@ -2076,7 +2076,7 @@ struct copysign_backward {
   static constexpr unsigned bool_in = 0;
   static constexpr bool bool_out = false;
   template <class T> static DT_FN T y0(const T*, T grad, T input, T result) {
-    return math::where(math::eq(input, T(0)), T(0), grad * (result / input));
+    return grad * math::where(math::eq(input, T(0)), T(0), result / input);
   }
   template <class T> static DT_FN T y1(const T*, T, T, T) {
     return T(0);

@@ -38,6 +38,12 @@ DT_MATH float hypot(float a, float b) {
   return isinf(a) | isinf(b) ? float(kInfinity) : length;
 }
 
+// 0 also times the infinite logarithm of 0.
+template <class T>
+DT_MATH T xlogy(T a, T b) {
+  return (a == T(0)) & (b == b) ? T(0) : a * log(b);
+}
+
 template <class T>
 DT_MATH T int_fmod(T a, T b) {
   const bool special = (b == 0) | (b == -1);

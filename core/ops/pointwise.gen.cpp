@@ -967,8 +967,8 @@ static void prelu_element_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& weight = g.input[1];
-  if (g.wants[0]) g.out[0] = where(gt(input, T(0)), grad, grad * weight);
-  if (g.wants[1]) g.out[1] = where(gt(input, T(0)), T(0), grad * input);
+  if (g.wants[0]) g.out[0] = grad * where(gt(input, T(0)), T(1), weight);
+  if (g.wants[1]) g.out[1] = where(gt(input, T(0)), T(0), grad * where(gt(input, T(0)), T(0), input));
 }
 static constexpr PointwiseRow kPreluElement{
     "prelu_element", "PreluElementBackward0", DT_OP_prelu_element, DT_OP_prelu_element_backward,
@@ -1588,7 +1588,7 @@ static void xlogy_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& other = g.input[1];
-  if (g.wants[0]) g.out[0] = where(logical_or(logical_and(eq(input, T(0)), le(other, T(0))), logical_and(eq(grad, T(0)), eq(other, other))), T(0), grad * log(other));
+  if (g.wants[0]) g.out[0] = where(logical_and(eq(input, T(0)), le(other, T(0))), T(0), xlogy(grad, other));
   if (g.wants[1]) g.out[1] = grad * input / other;
 }
 static constexpr PointwiseRow kXlogy{
@@ -1696,7 +1696,7 @@ static void copysign_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];
   const Tensor& result = g.result;
-  if (g.wants[0]) g.out[0] = where(eq(input, T(0)), T(0), grad * (result / input));
+  if (g.wants[0]) g.out[0] = grad * where(eq(input, T(0)), T(0), result / input);
   if (g.wants[1]) g.out[1] = zeros_like(grad);
 }
 static constexpr PointwiseRow kCopysign{

@@ -48,7 +48,8 @@ struct Exact {
   X(minimum, 3)                \
   X(pow, 80)                   \
   X(div_trunc, 8)              \
-  X(div_floor, 200) X(modulo, 150) X(fmod, 150) X(copysign, 2) X(atan2, 60) X(hypot, 20)
+  X(div_floor, 200)            \
+  X(modulo, 150) X(fmod, 150) X(copysign, 2) X(atan2, 60) X(hypot, 20) X(xlogy, 28)
 #define DT_COMPARISONS(X) X(eq, ==) X(ne, !=) X(lt, <) X(le, <=) X(gt, >) X(ge, >=)
 #define DT_OPERATORS(X) X(+, 1) X(-, 1) X(*, 1) X(/, 6)
 

@@ -145,7 +145,10 @@ Dims wrapped(IntList dims, int ndim) {
 
 Tensor einsum(const std::string& equation, TensorList operands) {
   const Equation e = read_equation(equation, operands);
-  if (operands.size() == 1) return laid_out(as_term(operands[0], e.inputs[0]), e.output);
+  if (operands.size() == 1) {
+    const Tensor y = laid_out(as_term(operands[0], e.inputs[0]), e.output);
+    return y.impl() == operands[0].impl() ? view_as(y, y) : y;  // never the operand itself
+  }
   Term y = as_factor(operands[0], e.inputs[0]);
   for (int64_t i = 1; i < operands.size(); ++i) {
     Dims keep = e.output;

@@ -203,7 +203,7 @@ void check_weight(const Tensor& input, const Tensor& weight) {
            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should "
            "have the same dtype, but got input(",
            c_type_word(input.dtype()), "), and weight(", c_type_word(weight.dtype()), ")");
-  DT_CHECK(weight.sizes() == input.sizes(), kRuntimeError,
+  DT_CHECK(weight.numel() == input.numel(), kRuntimeError,
            "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
            "input tensor excluding its innermost dimension, but got input with shape ",
            input.sizes(), " and weight with shape ", weight.sizes());

@@ -129,16 +129,19 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& input, const Operand& bins,
   {
     const GradMode no_grad(false);
     const int64_t count = edges.numel() - 1;
-    const Tensor bin = sub(searchsorted(edges, at_least_1d(x), false, true, {}, {}), 1);
-    hist =
-        bin_sums(at_least_1d(x), bin, select(edges, 0, 0), select(edges, 0, count), count, weight);
+    const Tensor elements = reshape(x, {-1});
+    const Tensor bin = sub(searchsorted(edges, elements, false, true, {}, {}), 1);
+    hist = bin_sums(elements, bin, select(edges, 0, 0), select(edges, 0, count), count,
+                    weight.defined() ? reshape(weight, {-1}) : weight);
     if (density) {
       const Tensor widths = sub(narrow(edges, 0, 1, count), narrow(edges, 0, 0, count));
       hist = div(div(hist, sum(hist)), widths);
     }
   }
   const char* op = bins.is_number() ? "histogram.bin_ct" : "histogram.bins_tensor";
-  recorded("HistogramBackward0", op, hist, {input, weight});
+  const Tensor inputs[] = {input, weight, bins.is_number() ? Tensor() : bins.tensor()};
+  recorded("HistogramBackward0", op, hist, {inputs, 3});
+  recorded("HistogramBackward0", op, edges, {inputs, 3});
   return {hist, edges};
 }
 

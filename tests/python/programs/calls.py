@@ -15,7 +15,11 @@ OTHER_FILES = {"autograd", "data", "devices", "layers", "modules", "optim", "ran
 # Functions of the other files that are no use here, by reason.
 LEFT_OUT = {
     "they say where memory is": {"tensor_data_ptr", "tensor_is_set_to"},
-    "PyTorch means something else by the name": {"index"},
+    "PyTorch spells them in another way": {
+        "index", "tensordot_dims", "chain_matmul", "gradient_at", "block_diag", "cartesian_prod",
+        "broadcast_tensors",
+    },
+    "they show memory that nobody has written, and PyTorch's may not be there": {"resize_", "resize_as_"},
     "another device than that of the program": {"cuda", "cpu"},
     "of equal elements PyTorch chooses any": {
         "sort", "argsort", "topk", "kthvalue", "median_dim", "nanmedian_dim", "mode",
@@ -31,7 +35,14 @@ LEFT_OUT = {
     },
 }  # fmt: skip
 # Memory that nobody has written.
-UNWRITTEN = {"empty", "empty_like", "new_empty"}
+UNWRITTEN = {
+    "empty",
+    "empty_like",
+    "new_empty",
+    "empty_strided",
+    "new_empty_strided",
+    "empty_permuted",
+}
 # Arguments that are left at their defaults.
 UNSAID = {"device", "generator", "non_blocking"}
 

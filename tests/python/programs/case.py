@@ -50,6 +50,10 @@ class Case:
         return [self.tensors[n] for n in dict.fromkeys(names) if n in self.tensors]
 
     @property
+    def floats(self) -> list[torch.Tensor]:
+        return [x for x in self.tensors.values() if x.is_floating_point()]
+
+    @property
     def called(self) -> str:
         """The statement, and what made the modules that it calls."""
         modules = tuple(f"{m} = " for m in re.findall(r"\b(m\d+)\(", self.statement))

@@ -7,7 +7,7 @@ import re
 
 import torch
 
-from . import known_gradients, known_numbers, known_saved  # noqa: F401 - they fill DIFFERENCES
+from . import known_elementwise, known_gradients, known_numbers, known_saved  # noqa: F401 - they fill DIFFERENCES
 from .case import DIFFERENCES, Case, Known
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
 
 import torch
 from torch.autograd.graph import Node
@@ -15,38 +14,13 @@ from .case import (
     graph_behind,
     graph_of,
     has_node,
-    is_derivative,
     share_memory,
 )
-from .exact import may_be_rounding, numbers_of
+from .elements import numbers_of, only_the_infinite_differs, only_theirs_is_nan
+from .exact import may_be_rounding
 from .tensors import largest, smallest
 
 PRODUCT = r"linear\(|matmul\(|mm_?\(|mv\(|dot\(|@"
-
-
-def where_different(c: Case) -> tuple[torch.Tensor, torch.Tensor]:
-    """The elements that differ, ours and theirs, by more than rounding."""
-    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
-    rounding = 1e-4 * max(1.0, largest(ours), largest(theirs))
-    same = (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() < rounding)
-    return ours[~same], theirs[~same]
-
-
-def all_that_differ(c: Case, are: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:
-    """Whether elements differ, and all that do are such."""
-    if c.aspect != "values":
-        return False
-    ours, theirs = where_different(c)
-    return ours.numel() > 0 and bool(are(ours, theirs).all())
-
-
-def only_the_infinite_differs(c: Case) -> bool:
-    """Whether what differs is infinite or NaN, here or there."""
-    return all_that_differ(c, lambda ours, theirs: ~(ours.isfinite() & theirs.isfinite()))
-
-
-def only_theirs_is_nan(c: Case) -> bool:
-    return all_that_differ(c, lambda ours, theirs: theirs.isnan())
 
 
 # ---- errors
@@ -57,16 +31,6 @@ def _(c: Case) -> bool:
     return "keepdim=" in c.statement and c.only_theirs_raises(
         r"(sum|mean|prod)\(\) (missing|received an invalid)"
     )
-
-
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    return "logaddexp" in c.history and c.only_theirs_raises("with a bool tensor is not supported")
-
-
-@documented("**More is taken**")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises('"ldexp_cpu_exp" not implemented')
 
 
 @documented("**More is taken**")
@@ -150,13 +114,14 @@ def _(c: Case) -> bool:
 @documented("**Memory order**")
 def _(c: Case) -> bool:
     return (
-        c.aspect == "strides" and re.search(r"nonzero|logsigmoid|LogSigmoid", c.called) is not None
+        c.aspect == "strides"
+        and re.search(r"nonzero|argwhere|logsigmoid|LogSigmoid", c.called) is not None
     )
 
 
 @documented("**Memory order**")
 def _(c: Case) -> bool:
-    loss = re.search(r"rsub\(|stack\(|reduction='none'", c.statement)
+    loss = re.search(r"rsub\(|stack\(|unique\w*\(|reduction='none'", c.statement)
     return c.aspect == "strides" and loss is not None
 
 
@@ -190,19 +155,6 @@ def _(c: Case) -> bool:
     return c.aspect == "strides" and re.search(r"\]$", c.statement) is not None
 
 
-@documented("**`pow` with exponents that are 0**")
-def _(c: Case) -> bool:
-    powers = any(has_node(x, "PowBackward1") for x in c.used)
-    return powers and only_theirs_is_nan(c) and is_derivative(c)
-
-
-# Of 0, which a bool makes it compute as 0 * x**-1.
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
-    return only_theirs_is_nan(c) and any(n._saved_exponent is False for n in powers)
-
-
 # The second derivative by the bias of layer_norm, if by nothing else.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
@@ -215,26 +167,6 @@ def _(c: Case) -> bool:
     normalised = re.search(r"layer_norm\(|LayerNorm\(", c.called) is not None
     normalised = normalised or c.derives("NativeLayerNorm")
     return normalised and only_the_infinite_differs(c)
-
-
-@documented("**`elu`** has the second derivative 0")
-def _(c: Case) -> bool:
-    wrong = only_theirs_is_nan(c) and is_derivative(c)
-    return wrong and any(has_node(x, "Elu") for x in c.used)
-
-
-@documented("**`hardsigmoid`** and `celu`")
-def _(c: Case) -> bool:
-    digits = c.aspect == "values" and is_derivative(c) and where_different(c)[0].numel() == 0
-    return digits and any(has_node(x, ("Hardsigmoid", "Elu")) for x in c.used)
-
-
-@documented("**`hardsigmoid`** and `celu`")
-def _(c: Case) -> bool:
-    return c.only_theirs_raises(
-        r"derivative for (aten::(hardsigmoid_backward|heaviside_?)|'inplace version of a(sin|cos|tan)h')"
-        " is not implemented"
-    )
 
 
 @documented("**`norm`** adds squares")
@@ -339,8 +271,7 @@ def _(c: Case) -> bool:
     elif re.search(rf"{PRODUCT}|var\(|std\(", c.statement):
         most = 2 * math.log(max(1, *map(largest, given)))
     elif c.derives("Mm", "Bmm", "Mv", "Addmm", "Dot"):
-        floats = (x for x in c.tensors.values() if x.is_floating_point())
-        most = 2 * math.log(max(1, *map(largest, floats)))
+        most = 2 * math.log(max(1, *map(largest, c.floats)))
     else:
         return False
     return most > math.log(torch.finfo(c.theirs.dtype).max)
@@ -382,66 +313,11 @@ def has_constant_channel(x: torch.Tensor) -> bool:
     return bool((channels == channels[:, :1]).all(1).any())
 
 
-@documented("**`pow`** of `float32`")
-def _(c: Case) -> bool:
-    odd = re.search(r"(pow_?\(|\*\*).*\b(\d{8,}|\d\.\d+e\+?\d+)", c.statement)
-    return c.aspect == "values" and odd is not None
-
-
-# The exponents of derivatives are smaller by 1.
-@documented("**`pow`** of `float32`")
-def _(c: Case) -> bool:
-    powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
-    odd = any(abs(n._saved_exponent) > 2**24 for n in powers)
-    return c.aspect == "values" and odd
-
-
-# PyTorch's are infinite, never ours alone.
-@documented("**`cosh` and `sinh`**")
-def _(c: Case) -> bool:
-    called = re.search(r"\b(cosh|sinh)_?\(", c.statement) is not None
-    return called and all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isinf())
-
-
-@documented("**`ldexp`** is exact")
-def _(c: Case) -> bool:
-    called = re.search(r"\bldexp_?\(", c.statement) is not None
-    return called and all_that_differ(c, lambda ours, theirs: ~theirs.isfinite() | (theirs == 0))
-
-
 @documented("**`batch_norm`** of infinities")
 def _(c: Case) -> bool:
     normalises = re.search(r"batch_norm\(|BatchNorm", c.called) or c.derives("NativeBatchNorm")
-    huge = any(largest(x) ** 2 > torch.finfo(x.dtype).max for x in floats_of(c))
+    huge = any(largest(x) ** 2 > torch.finfo(x.dtype).max for x in c.floats)
     return c.aspect == "values" and bool(normalises) and huge
-
-
-def floats_of(c: Case) -> list[torch.Tensor]:
-    return [x for x in c.tensors.values() if x.is_floating_point()]
-
-
-# At NaN, depending on the element's place in a vector.
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    steps = c.derives("Hardtanh", "Hardshrink", "Softshrink")
-    return c.aspect == "values" and steps and any(bool(x.isnan().any()) for x in floats_of(c))
-
-
-# At -0, and with bounds at NaN, where a graph is built.
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    def wrong(ours, theirs):
-        return (ours.isinf() & (ours == -theirs)) | ours.isnan()
-
-    return "create_graph" in c.statement and c.derives("Logit") and all_that_differ(c, wrong)
-
-
-# A number without a sign is negated.
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    unsigned = any(x.dtype in (torch.uint8, torch.bool) for x in c.tensors.values())
-    wrong = c.aspect == "values" or c.only_theirs_raises("Negation, the `-` operator, on a bool")
-    return unsigned and wrong and c.derives("Atan2")
 
 
 @documented("**`batch_norm`** of infinities")
@@ -455,6 +331,13 @@ def _(c: Case) -> bool:
     at_once = any("BackwardBackward" in n.name() for x in c.derived for n in graph_of(x))
     steps = at_once or c.derives("Convolution", "NativeLayerNorm", "Gelu")
     return steps and only_the_infinite_differs(c)
+
+
+# A tensor in place that PyTorch makes grow.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    grows = c.aspect == "shape" or c.only_ours_raises("Bad in-place call: input tensor size")
+    return grows and ".addbmm_(" in c.statement
 
 
 # The index of scatter_add is narrower than what it adds to.
@@ -492,24 +375,10 @@ def _(c: Case) -> bool:
     )
 
 
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    if not c.only_theirs_raises("Subtraction, the `-` operator, with a bool tensor"):
-        return False
-    return any(is_power_of_mask(n) for x in c.used for n in graph_of(x))
-
-
-def is_power_of_mask(node: object) -> bool:
-    try:
-        return node.name() == "PowBackward1" and node._saved_exponent.dtype is torch.bool
-    except RuntimeError:  # one that was freed has worked
-        return False
-
-
 @documented("**Zeros without memory**")
 def _(c: Case) -> bool:
     zeros = any(x._is_zerotensor() for x in c.used)
-    return zeros and c.aspect in ("dtype", "strides")
+    return zeros and (c.aspect in ("dtype", "strides") or only_the_infinite_differs(c))
 
 
 @documented("**Zeros without memory**")
@@ -533,30 +402,10 @@ def _(c: Case) -> bool:
     return c.aspect == "values" and apart and c.derives("NativeBatchNorm")
 
 
-# The quotient of the factor by integers, in place.
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    sentence = "result type Float can't be cast to the desired output type"
-    return c.derives("Addcdiv") and c.only_theirs_raises(sentence)
-
-
 # Of infinities, by prod.
 @documented("**Where PyTorch is wrong**")
 def _(c: Case) -> bool:
     return only_theirs_is_nan(c) and c.derives("Prod")
-
-
-# Of infinities, by gelu.
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    gelu = re.search("gelu|GELU", c.called) is not None or c.derives("Gelu")
-    return gelu and only_theirs_is_nan(c)
-
-
-@documented("**Where PyTorch is wrong**")
-def _(c: Case) -> bool:
-    sentence = "output with shape .* doesn't match the broadcast shape"
-    return c.derives("Clamp") and c.only_theirs_raises(sentence)
 
 
 # The loss of images in another order than theirs.
@@ -594,12 +443,6 @@ def _(c: Case) -> bool:
     losses = [n for x in c.derived for n in graph_of(x) if n.name().startswith("NllLoss")]
     ignores = any(n._saved_ignore_index != 2**64 - 100 for n in losses)  # shown without its sign
     return ignores and only_theirs_is_nan(c)
-
-
-@documented("`binary_cross_entropy_with_logits` of an infinite target")
-def _(c: Case) -> bool:
-    loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.statement)
-    return loss is not None and only_the_infinite_differs(c)
 
 
 @documented("`batch_norm` counts its running statistics as changed")

@@ -18,7 +18,7 @@ def some_dim(p: Program, x: torch.Tensor) -> int:
     return p.rng.randrange(-n, n) if n else p.choose(0, -1)
 
 
-@rule("dim", "dim0", "dim1", "dim2", "start_dim", "end_dim")
+@rule("dim", "dimension", "dim0", "dim1", "dim2", "start_dim", "end_dim")
 def _(p, given):
     return str(some_dim(p, first(given)))
 

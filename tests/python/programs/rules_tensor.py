@@ -180,6 +180,79 @@ def _(p, given):
     return p.tensor(shape=tuple(given["weight"].shape[:-1]), dtype=dtype_name(first(given)))
 
 
+@rule(
+    "addbmm.batch1",
+    "addbmm_.batch1",
+    "baddbmm.batch1",
+    "baddbmm_.batch1",
+    "addmv.mat",
+    "addmv_.mat",
+)
+def _(p, given):
+    x = first(given)
+    rank = 2 if "addmv" in given["function"] else 3
+    rows = x.shape[-1 if rank == 2 else -2] if x.dim() >= rank - 1 else p.rng.choice(p.sizes)
+    batch = x.shape[:1] if x.dim() == 3 else (p.choose(1, 2, 3),)
+    shape = (rows, p.rng.choice(p.sizes))
+    return p.tensor(shape=shape if rank == 2 else (*batch, *shape), dtype=dtype_name(x))
+
+
+@rule(
+    "addbmm.batch2",
+    "addbmm_.batch2",
+    "baddbmm.batch2",
+    "baddbmm_.batch2",
+    "addmv.vec",
+    "addmv_.vec",
+)
+def _(p, given):
+    x, factor = first(given), given.get("batch1", given.get("mat"))
+    if factor.dim() == 2:
+        return p.tensor(shape=factor.shape[-1:], dtype=dtype_name(x))
+    columns = x.shape[-1] if x.dim() else p.rng.choice(p.sizes)
+    return p.tensor(shape=(factor.shape[0], factor.shape[2], columns), dtype=dtype_name(x))
+
+
+@rule("addr.vec1", "addr.vec2", "addr_.vec1", "addr_.vec2")
+def _(p, given):
+    x = first(given)
+    if x.dim() != 2:
+        raise Refused("addr of no matrix")
+    return p.tensor(shape=(x.shape["vec1" in given],), dtype=dtype_name(x))
+
+
+@rule("tensordot.b")
+def _(p, given):
+    x = first(given)
+    return p.tensor(shape=tuple(reversed(x.shape)), dtype=dtype_name(x))
+
+
+# ---- order
+
+
+@rule("searchsorted.sorted_sequence", "bucketize.boundaries", "quantile.input", "nanquantile.input")
+def _(p, given):
+    x = p.tensor(lambda x: x.is_floating_point() and x.numel() > 0)
+    kind = dtype_name(first(given)) if "input" in given and "q" not in given else ""
+    if given["function"].endswith("quantile"):
+        return x
+    if isinstance(given.get("input"), torch.Tensor):
+        x = p.tensor(lambda x: x.dim() == 1, dtype=kind)
+    return p.assign(f"{x}.detach().sort().values")[0]
+
+
+@rule("searchsorted.input")
+def _(p, given):
+    x = first(given)
+    shape = (*x.shape[:-1], p.rng.choice(p.sizes))
+    return p.tensor(shape=shape, dtype=dtype_name(x)) if p.chance(0.8) else scalar(p, given)
+
+
+@rule("searchsorted.sorter")
+def _(p, given):
+    return "None"
+
+
 # ---- images
 
 
@@ -195,6 +268,18 @@ def image(p: Program) -> str:
 
 for _name in ("conv2d", "max_pool2d", "max_pool2d_with_indices", "avg_pool2d", "interpolate"):
     rule(f"{_name}.input")(lambda p, given: image(p))
+rule("conv_transpose2d.input")(lambda p, given: image(p))
+
+
+def _signal(p: Program, rank: int) -> str:
+    shape = (p.choose(1, 2), p.choose(1, 2, 4), *(p.choose(3, 4, 6) for _ in range(rank)))
+    shape = shape if p.chance(0.85) else shape[1:]
+    return p.tensor(shape=shape, dtype=p.choose("float32", "float64"))
+
+
+for _rank in (1, 3):
+    for _name in (f"conv{_rank}d", f"conv_transpose{_rank}d"):
+        rule(f"{_name}.input")(lambda p, given, rank=_rank: _signal(p, rank))
 
 
 # A window of padding alone has the index -1, and PyTorch's backward writes there: beyond the tensor.
@@ -204,25 +289,69 @@ def _(p, given):
     return "1" if padding else p.choose("1", "1", "2", "(1, 2)")
 
 
-@rule("conv2d.weight")
+@rule("conv1d.weight", "conv2d.weight", "conv3d.weight")
 def _(p, given):
-    x = first(given)
-    channels = x.shape[-3] if x.dim() > 2 else 1
+    x, rank = first(given), int(given["function"][4])
+    channels = x.shape[-rank - 1] if x.dim() > rank else 1
     groups = p.choose(1, 1, 2, channels or 1)
     groups = groups if channels % groups == 0 else 1
     given["wanted_groups"] = groups
-    shape = (groups * p.choose(1, 2, 3), channels // groups, p.choose(1, 2, 3), p.choose(1, 3))
+    window = [p.choose(1, 2, 3) for _ in range(rank)]
+    shape = (groups * p.choose(1, 2, 3), channels // groups, *window)
     return p.tensor(shape=shape, dtype=dtype_name(x))
 
 
-@rule("conv2d.bias")
+@rule("conv1d.bias", "conv2d.bias", "conv3d.bias")
 def _(p, given):
     return p.tensor(shape=tuple(given["weight"].shape[:1]), dtype=dtype_name(first(given)))
+
+
+@rule("conv_transpose1d.weight", "conv_transpose2d.weight", "conv_transpose3d.weight")
+def _(p, given):
+    x, rank = first(given), int(given["function"][14])
+    channels = x.shape[-rank - 1] if x.dim() > rank else 1
+    given["wanted_groups"] = 2 if channels % 2 == 0 and p.chance(0.3) else 1
+    window = [p.choose(1, 2, 3) for _ in range(rank)]
+    return p.tensor(shape=(channels, p.choose(1, 2, 3), *window), dtype=dtype_name(x))
+
+
+@rule("conv_transpose1d.bias", "conv_transpose2d.bias", "conv_transpose3d.bias")
+def _(p, given):
+    groups = given["wanted_groups"]
+    shape = (given["weight"].shape[1] * groups,)
+    return p.tensor(shape=shape, dtype=dtype_name(first(given)))
 
 
 @rule("groups")
 def _(p, given):
     return str(given.get("wanted_groups", p.choose(1, 2)))
+
+
+@rule("fold.input")
+def _(p, given):
+    return p.tensor(shape=(p.choose(1, 2), p.choose(4, 8), 6), dtype=p.choose(*FLOATS))
+
+
+@rule("fold.output_size")
+def _(p, given):
+    return "(3, 4)"  # six windows of 2 x 2
+
+
+@rule("fold.kernel_size")
+def _(p, given):
+    return "2"
+
+
+@rule("fold.dilation", "fold.stride")
+def _(p, given):
+    return "1"
+
+
+@rule("meshgrid.tensors")
+def _(p, given):
+    kind = p.dtype()
+    lines = [p.tensor(lambda x: x.dim() < 2, dtype=kind) for _ in range(p.choose(1, 2, 3))]
+    return f"[{', '.join(lines)}]"
 
 
 @rule("interpolate.size")

@@ -97,7 +97,7 @@ def values(pair: Pair, tolerance: Callable[[], float]) -> Differing:
     bits and no rounding grows into a difference."""
     ours, theirs = pair.ours, pair.theirs
     if isinstance(theirs, torch.Tensor) and isinstance(ours, dumbtorch.Tensor):
-        a, b = ours.detach().cpu().numpy(), theirs.detach().numpy(force=True)
+        a, b = array(ours), array(theirs)
         if a.shape == b.shape and a.dtype == b.dtype and a.tobytes() != b.tobytes():
             if _close(a, b, tolerance()):
                 b[...] = a
@@ -143,8 +143,13 @@ def smallest(x: torch.Tensor) -> float:
     return float(numbers[numbers > 0].min()) if bool((numbers > 0).any()) else 0.0
 
 
+def array(x) -> np.ndarray:
+    """Its elements, also those of PyTorch's zeros without memory."""
+    return x.detach().cpu().numpy() if isinstance(x, dumbtorch.Tensor) else x.numpy(force=True)
+
+
 def describe(x) -> str:
     """A value in a line."""
     if not isinstance(x, (torch.Tensor, dumbtorch.Tensor)):
         return repr(x)
-    return f"{dtype_name(x)} {x.detach().tolist()}"
+    return f"{dtype_name(x)} {array(x).tolist()}"

@@ -289,7 +289,7 @@ x3.sum().backward()
 x4, x5 = t.ones(2, requires_grad=True), t.ones(2)
 x6 = x4.ldexp(x5)
 x5.zero_()
-x6.sum().backward()
+
 """,
     "a power of 2 that only the product can hold": """
 x1 = t.tensor([1e30, 1e-30, 0.0, t.inf, 1.0, t.nan])
@@ -312,6 +312,18 @@ x3 = t.tensor([t.inf, 1.0], requires_grad=True)
 x4, x5 = t.autograd.grad(t.atan2(x1, x2), [x1, x2], x3, create_graph=True)
 x6, = t.autograd.grad((x4 + x5).sum(), x3)
 """,
+    "what an infinite gradient is not multiplied with": """
+x1, x2 = t.tensor([0.0, 0.0, 2.0, t.nan], requires_grad=True), t.tensor([0.0, -1.0, 0.0, t.inf])
+x3 = t.tensor([1.0, t.inf, 0.0, 0.0], requires_grad=True)
+x4, = t.autograd.grad(t.xlogy(x1, x2), x1, x3, create_graph=True)
+x5, = t.autograd.grad(x4.sum(), x3)
+x6, = t.autograd.grad(t.copysign(x1, x2), x1, x3, create_graph=True)
+x7, = t.autograd.grad(x6.sum(), x3)
+x8, x9 = t.tensor([t.inf, 3.0], requires_grad=True), t.tensor([t.nan, t.inf], requires_grad=True)
+x10 = t.ones(2, requires_grad=True)
+x11, x12 = t.autograd.grad(t.prelu(x8.reshape(1, 2), x9).sum(0), [x8, x9], x10, create_graph=True)
+x13, = t.autograd.grad((x11 + x12).sum(), x10)
+""",
     "derivatives of activations at NaN, and of infinite gradients": """
 x1 = t.tensor([t.nan, -4.0, 4.0, 1.0], requires_grad=True)
 x2, = t.autograd.grad(t.nn.functional.hardswish(x1), x1, t.tensor([1.0, t.inf, t.inf, 1.0]), create_graph=True)
@@ -331,6 +343,18 @@ x1 = t.lerp(t.tensor([1, 0]), t.tensor([0, 3]), t.tensor(0.5, dtype=t.float64))
 x2 = t.lerp(t.tensor([True]), t.tensor([False]), t.tensor(0.25))
 x3 = t.lerp(t.tensor([1, 0]), t.tensor([0, 3]), t.tensor([0.5, 0.5]))
 x4 = t.tensor([1, 0]).lerp_(t.tensor([0, 3]), t.tensor(0.5))
+""",
+    "einsum of one operand is never the operand itself": """
+x1 = t.ones(2, 2, requires_grad=True)
+x2 = t.einsum('ij->ij', [x1])
+x3 = t.einsum('...->...', [x1.detach().sum()])
+x3.zero_()
+""",
+    "a histogram's edges, and weights of another shape": """
+x1, x2 = t.tensor([0.0, 1.0, 1.5], requires_grad=True), t.tensor([[1.0, 2.0, 4.0]])
+x3, x4 = t.histogram(x1, 2, weight=x2)
+x5, x6 = t.histogram(x1.detach(), t.tensor([0.0, 1.0, 2.0], requires_grad=True))
+x7, x8 = t.histogram(t.tensor(1.0), 2, weight=t.tensor([2.0]))
 """,
     "steps of dimensions of size 1": """
 n1 = t.zeros(1, 1, 2)[..., 0].view_as(t.zeros(1)).stride()

@@ -1,0 +1,42 @@
+"""The elements of a difference in values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import torch
+
+from .case import Case
+from .tensors import largest
+
+
+def numbers_of(text: str) -> torch.Tensor:
+    """Those that tensors.describe() has written."""
+    numbers = re.findall(r"-?(?:\d[\d.]*(?:e[+-]?\d+)?|inf|nan)\b", text.partition(" ")[2] or text)
+    return torch.tensor([float(n) for n in numbers], dtype=torch.float64)
+
+
+def where_different(c: Case) -> tuple[torch.Tensor, torch.Tensor]:
+    """The elements that differ, ours and theirs, by more than rounding."""
+    ours, theirs = (numbers_of(s) for s in (c.difference.ours, c.difference.theirs))
+    rounding = 1e-4 * max(1.0, largest(ours), largest(theirs))
+    same = (ours == theirs) | (ours.isnan() & theirs.isnan()) | ((ours - theirs).abs() < rounding)
+    return ours[~same], theirs[~same]
+
+
+def all_that_differ(c: Case, are: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> bool:
+    """Whether elements differ, and all that do are such."""
+    if c.aspect != "values":
+        return False
+    ours, theirs = where_different(c)
+    return ours.numel() > 0 and bool(are(ours, theirs).all())
+
+
+def only_the_infinite_differs(c: Case) -> bool:
+    """Whether what differs is infinite or NaN, here or there."""
+    return all_that_differ(c, lambda ours, theirs: ~(ours.isfinite() & theirs.isfinite()))
+
+
+def only_theirs_is_nan(c: Case) -> bool:
+    return all_that_differ(c, lambda ours, theirs: theirs.isnan())

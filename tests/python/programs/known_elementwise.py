@@ -1,0 +1,170 @@
+"""What is known of elementwise ops."""
+
+from __future__ import annotations
+
+import re
+
+import torch
+
+from .case import Case, documented, graph_of, has_node, is_derivative
+from .elements import (
+    all_that_differ,
+    only_the_infinite_differs,
+    only_theirs_is_nan,
+    where_different,
+)
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return "logaddexp" in c.history and c.only_theirs_raises("with a bool tensor is not supported")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises('"ldexp_cpu_exp" not implemented')
+
+
+@documented("**`pow` with exponents that are 0**")
+def _(c: Case) -> bool:
+    powers = any(has_node(x, "PowBackward1") for x in c.used)
+    return powers and only_theirs_is_nan(c) and is_derivative(c)
+
+
+# Of 0, which a bool makes it compute as 0 * x**-1.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
+    return only_theirs_is_nan(c) and any(n._saved_exponent is False for n in powers)
+
+
+@documented("**`elu`** has the second derivative 0")
+def _(c: Case) -> bool:
+    wrong = only_theirs_is_nan(c) and is_derivative(c)
+    return wrong and any(has_node(x, "Elu") for x in c.used)
+
+
+@documented("**`hardsigmoid`** and `celu`")
+def _(c: Case) -> bool:
+    digits = c.aspect == "values" and is_derivative(c) and where_different(c)[0].numel() == 0
+    return digits and any(has_node(x, ("Hardsigmoid", "Elu")) for x in c.used)
+
+
+@documented("**`hardsigmoid`** and `celu`")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(
+        r"derivative for (aten::(hardsigmoid_backward|heaviside_?)|'inplace version of a(sin|cos|tan)h')"
+        " is not implemented"
+    )
+
+
+@documented("**`pow`** of `float32`")
+def _(c: Case) -> bool:
+    odd = re.search(r"(pow_?\(|\*\*).*\b(\d{8,}|\d\.\d+e\+?\d+)", c.statement)
+    return c.aspect == "values" and odd is not None
+
+
+# The exponents of derivatives are smaller by 1.
+@documented("**`pow`** of `float32`")
+def _(c: Case) -> bool:
+    powers = [n for x in c.derived for n in graph_of(x) if n.name() == "PowBackward0"]
+    odd = any(abs(n._saved_exponent) > 2**24 for n in powers)
+    return c.aspect == "values" and odd
+
+
+# PyTorch's are infinite, never ours alone.
+@documented("**`cosh` and `sinh`**")
+def _(c: Case) -> bool:
+    called = re.search(r"\b(cosh|sinh)_?\(", c.statement) is not None
+    return called and all_that_differ(c, lambda ours, theirs: ours.isfinite() & theirs.isinf())
+
+
+@documented("**`ldexp`** is exact")
+def _(c: Case) -> bool:
+    called = re.search(r"\bldexp_?\(", c.statement) is not None
+    return called and all_that_differ(c, lambda ours, theirs: ~theirs.isfinite() | (theirs == 0))
+
+
+# At NaN, depending on the element's place in a vector.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    steps = c.derives("Hardtanh", "Hardshrink", "Softshrink")
+    return c.aspect == "values" and steps and any(bool(x.isnan().any()) for x in c.floats)
+
+
+# 2 to the power of an integer is one.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    integers = [x.detach() for x in c.tensors.values() if not x.is_floating_point()]
+    cut = any(bool(((x < 0) | (x > 30)).any()) for x in integers)
+    return c.aspect == "values" and cut and c.derives("Ldexp")
+
+
+# Of operands that are far apart.
+@documented("**`logaddexp`** has the second derivative 0")
+def _(c: Case) -> bool:
+    return is_derivative(c) and only_theirs_is_nan(c) and c.derives("Logaddexp")
+
+
+# At 0, where PyTorch's second derivative is not that of its first.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    zeros = any(bool((x == 0).any()) for x in c.floats)
+    return c.aspect == "values" and zeros and c.derives("PreluKernelBackward")
+
+
+# At -0, and with bounds at NaN, where a graph is built.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    def wrong(ours, theirs):
+        return (ours.isinf() & (ours == -theirs)) | ours.isnan()
+
+    return "create_graph" in c.statement and c.derives("Logit") and all_that_differ(c, wrong)
+
+
+# A number without a sign is negated.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    unsigned = any(x.dtype in (torch.uint8, torch.bool) for x in c.tensors.values())
+    wrong = c.aspect == "values" or c.only_theirs_raises("Negation, the `-` operator, on a bool")
+    return unsigned and wrong and c.derives("Atan2")
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    if not c.only_theirs_raises("Subtraction, the `-` operator, with a bool tensor"):
+        return False
+    return any(is_power_of_mask(n) for x in c.used for n in graph_of(x))
+
+
+def is_power_of_mask(node: object) -> bool:
+    try:
+        return node.name() == "PowBackward1" and node._saved_exponent.dtype is torch.bool
+    except RuntimeError:  # one that was freed has worked
+        return False
+
+
+# The quotient of the factor by integers, in place.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    sentence = "result type Float can't be cast to the desired output type"
+    return c.derives("Addcdiv") and c.only_theirs_raises(sentence)
+
+
+# Of infinities, by gelu.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    gelu = re.search("gelu|GELU", c.called) is not None or c.derives("Gelu")
+    return gelu and only_theirs_is_nan(c)
+
+
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    sentence = "output with shape .* doesn't match the broadcast shape"
+    return c.derives("Clamp") and c.only_theirs_raises(sentence)
+
+
+@documented("`binary_cross_entropy_with_logits` of an infinite target")
+def _(c: Case) -> bool:
+    loss = re.search("binary_cross_entropy_with_logits|BCEWithLogitsLoss", c.statement)
+    return loss is not None and only_the_infinite_differs(c)
