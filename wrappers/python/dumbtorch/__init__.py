@@ -59,6 +59,7 @@ from . import (  # noqa: E402
     backends,
     compiler,
     cuda,
+    func,
     linalg,
     nn,
     optim,
@@ -99,6 +100,7 @@ from ._type_info import (  # noqa: E402
 from ._typed_tensors import set_default_tensor_type  # noqa: E402
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from .compiler import compile  # noqa: E402
+from .func import vmap  # noqa: E402
 from .random import (  # noqa: E402
     Generator,
     get_rng_state,

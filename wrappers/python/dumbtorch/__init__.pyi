@@ -45,6 +45,7 @@ from . import autograd as autograd
 from . import backends as backends
 from . import compiler as compiler
 from . import cuda as cuda
+from . import func as func
 from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
@@ -83,6 +84,7 @@ from .autograd import inference_mode as inference_mode
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
 from .compiler import compile as compile
+from .func import vmap as vmap
 from .random import Generator as Generator
 from .random import get_rng_state as get_rng_state
 from .random import initial_seed as initial_seed

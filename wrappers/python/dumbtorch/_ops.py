@@ -1407,6 +1407,20 @@ def tensor_register_hook(input, hook):
     return Hook.own(out)
 
 
+def tensor_register_post_accumulate_grad_hook(input, hook):
+    """Has backward call a function with a leaf's .grad each time after it has added to it.
+
+    Args:
+        hook: The function. What it gives back is not looked at.
+    """
+    try:
+        hook_c = keep(hook)
+        out = lib.py_tensor_register_post_accumulate_grad_hook(input._h, hook_c)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "register_post_accumulate_grad_hook", "input:tensor hook:callback", input, hook) from None
+    return Hook.own(out)
+
+
 def custom_function(name, inputs, outputs, saved, backward, dirty=()):
     """Records an operation of the user's: the outputs get a node that calls backward.
 
@@ -12089,6 +12103,7 @@ memory_stats_result = result_type("memory_stats", "allocated reserved peak")
 METHODS = {
     "backward": tensor_backward,
     "register_hook": tensor_register_hook,
+    "register_post_accumulate_grad_hook": tensor_register_post_accumulate_grad_hook,
     "new_empty_strided": new_empty_strided,
     "new_empty": new_empty,
     "new_zeros": new_zeros,
