@@ -55,6 +55,7 @@ globals().update(_overloads.FUNCTIONS)
 globals().update(_typed_tensors.typed_tensors("cpu"))
 
 from . import (  # noqa: E402
+    accelerator,
     autograd,
     backends,
     compiler,
@@ -100,6 +101,7 @@ from ._type_info import (  # noqa: E402
 from ._typed_tensors import set_default_tensor_type  # noqa: E402
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from .compiler import compile  # noqa: E402
+from .cuda import Event, Stream  # noqa: E402
 from .func import vmap  # noqa: E402
 from .random import (  # noqa: E402
     Generator,

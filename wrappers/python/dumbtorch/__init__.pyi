@@ -41,6 +41,7 @@ from ._types import memory_format as memory_format
 from ._types import preserve_format as preserve_format
 from ._types import strided as strided
 from ._types import uint8 as uint8
+from . import accelerator as accelerator
 from . import autograd as autograd
 from . import backends as backends
 from . import compiler as compiler
@@ -84,6 +85,8 @@ from .autograd import inference_mode as inference_mode
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
 from .compiler import compile as compile
+from .cuda import Event as Event
+from .cuda import Stream as Stream
 from .func import vmap as vmap
 from .random import Generator as Generator
 from .random import get_rng_state as get_rng_state
