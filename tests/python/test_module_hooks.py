@@ -75,6 +75,7 @@ def test_hooks_of_all_modules(both):
         return seen, len(seen) == before
 
     agree(both(run))
+    assert not dt.nn.Module._hooked
 
 
 def test_hooks_of_the_state_dict(both):

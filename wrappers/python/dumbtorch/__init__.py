@@ -52,7 +52,7 @@ from ._types import (
 # The functions of the schema, then those whose signatures are overloads.
 globals().update(_ops.NAMESPACES["torch"])
 globals().update(_overloads.FUNCTIONS)
-globals().update(_typed_tensors.typed_tensors("cpu"))
+globals().update(_typed_tensors.TYPES["cpu"])
 
 from . import (  # noqa: E402
     accelerator,

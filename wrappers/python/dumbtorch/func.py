@@ -44,9 +44,7 @@ class _Call:
     def __init__(self, func, args: tuple, argnums, has_aux: bool, kwargs: dict | None = None):
         self.nested = _level.depth > 1
         chosen = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        chosen = tuple(
-            n % len(args) if -len(args) <= n < len(args) else _no(n, args) for n in chosen
-        )
+        chosen = tuple(_position(n, len(args)) for n in chosen)
         self.keep = self.nested or any(
             isinstance(x, TensorBase) and x.requires_grad for x in tree_flatten(list(args))[0]
         )
@@ -78,8 +76,10 @@ class _Call:
         return tree_unflatten(grads, self.given)
 
 
-def _no(number: int, args: tuple):
-    raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+def _position(argnum: int, count: int) -> int:
+    if not -count <= argnum < count:
+        raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
+    return argnum % count
 
 
 def _fresh(x):
@@ -227,7 +227,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size=N
 
     @functools.wraps(func)
     def call(*args, **kwargs):
-        dims = tree_map_dims(in_dims, args)
+        dims = _dims_of(in_dims, args)
         leaves, shape = tree_flatten(list(args))
         sizes = {x.shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None}
         if len(sizes) != 1:
@@ -259,7 +259,7 @@ def _with_randomness(randomness: str, rows):
         yield row
 
 
-def tree_map_dims(dims, tree) -> list:
+def _dims_of(dims, tree) -> list:
     """For each leaf of a tree its dimension, where `dims` is a tree that may end earlier."""
     if isinstance(tree, dict):
         pairs = [(dims[k] if isinstance(dims, dict) else dims, v) for k, v in tree.items()]
@@ -269,7 +269,7 @@ def tree_map_dims(dims, tree) -> list:
         pairs = zip(dims if isinstance(dims, (list, tuple)) else (dims,) * len(tree), tree)
     else:
         return [dims if isinstance(tree, TensorBase) else None]
-    return [d for one, part in pairs for d in tree_map_dims(one, part)]
+    return [d for one, part in pairs for d in _dims_of(one, part)]
 
 
 def _stacked(rows: list, out_dims):

@@ -91,11 +91,24 @@ def _after_failure(hook: ForwardHook, module, args: tuple, kwargs: dict, out) ->
 # ---- hooks of all modules
 
 
-def _register(registry: str, hook) -> RemovableHandle:
+class _HandleOfAll(RemovableHandle):
+    """The last one that is removed lets modules without hooks go the short way again."""
+
+    def remove(self) -> None:
+        super().remove()
+        _look_for_hooks()
+
+
+def _look_for_hooks() -> None:
     from .module import Module
 
-    Module._hooked = True
-    return RemovableHandle(GLOBAL[registry], hook)
+    Module._hooked = any(GLOBAL.values())
+
+
+def _register(registry: str, hook) -> RemovableHandle:
+    handle = _HandleOfAll(GLOBAL[registry], hook)
+    _look_for_hooks()
+    return handle
 
 
 def register_module_forward_pre_hook(hook) -> RemovableHandle:
