@@ -3480,12 +3480,14 @@ def bilinear(input1, input2, weight, bias=None, *, out=None):
     return wrap(out)
 
 
-def linalg_matmul(input, other):
+def linalg_matmul(input, other, *, out=None):
     """Another name of `matmul`.
 
     Args:
         other: The second factor.
     """
+    if out is not None:
+        return into(out, linalg_matmul, input, other)
     try:
         out = lib.py_linalg_matmul(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -3508,12 +3510,14 @@ def matrix_power(input, n, *, out=None):
     return wrap(out)
 
 
-def linalg_multi_dot(tensors):
+def linalg_multi_dot(tensors, *, out=None):
     """Product of several matrices, in the order that takes the fewest multiplications.
 
     Args:
         tensors: Matrices; the first and the last may be vectors.
     """
+    if out is not None:
+        return into(out, linalg_multi_dot, tensors)
     try:
         tensors_c = handle_list(tensors)
         out = lib.py_linalg_multi_dot(tensors_c, len(tensors_c))
@@ -3564,13 +3568,15 @@ def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
     return wrap(out)
 
 
-def linalg_cross(input, other, *, dim=-1):
+def linalg_cross(input, other, *, dim=-1, out=None):
     """Cross product of vectors of three elements.
 
     Args:
         other: The second factor.
         dim: A dimension of size 3.
     """
+    if out is not None:
+        return into(out, linalg_cross, input, other, dim=dim)
     try:
         out = lib.py_linalg_cross(input._h, other._h, dim)
     except BAD_ARGUMENTS as error:
@@ -3578,7 +3584,7 @@ def linalg_cross(input, other, *, dim=-1):
     return wrap(out)
 
 
-def linalg_vecdot(x, y, *, dim=-1):
+def linalg_vecdot(x, y, *, dim=-1, out=None):
     """Inner products of vectors along a dimension.
 
     Args:
@@ -3586,6 +3592,8 @@ def linalg_vecdot(x, y, *, dim=-1):
         y: The second vectors.
         dim: The dimension.
     """
+    if out is not None:
+        return into(out, linalg_vecdot, x, y, dim=dim)
     try:
         out = lib.py_linalg_vecdot(x._h, y._h, dim)
     except BAD_ARGUMENTS as error:
@@ -3593,7 +3601,7 @@ def linalg_vecdot(x, y, *, dim=-1):
     return wrap(out)
 
 
-def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
+def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """Vector norm: (sum |x|^ord)^(1/ord).
 
     Args:
@@ -3603,6 +3611,8 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if out is not None:
+        return into(out, linalg_vector_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
         ord_kind, ord_i, ord_f = read_scalar(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -3612,7 +3622,7 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
     return wrap(out)
 
 
-def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None):
+def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
     """Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
 
     Args:
@@ -3622,6 +3632,8 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if out is not None:
+        return into(out, linalg_matrix_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c = shape_list(dim)
@@ -3631,7 +3643,7 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
     return wrap(out)
 
 
-def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
+def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     """vector_norm of vectors, matrix_norm of matrices.
 
     Args:
@@ -3640,6 +3652,8 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if out is not None:
+        return into(out, linalg_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)

@@ -77,14 +77,18 @@ def min(input, other=None, keepdim=False, *, dim=None, axis=None, keepdims=None,
     return _extreme(_ops.min, _ops.min_dim, _ops.minimum, input, other, dim, keepdim)
 
 
-def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def median(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """median(input) and median(input, dim, keepdim)."""
+    if out is not None:
+        return into(out, median, input, dim, keepdim, axis=axis, keepdims=keepdims)
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _extreme(_ops.median, _ops.median_dim, None, input, None, dim, keepdim)
 
 
-def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None):
+def nanmedian(input, dim=None, keepdim=False, *, axis=None, keepdims=None, out=None):
     """nanmedian(input) and nanmedian(input, dim, keepdim)."""
+    if out is not None:
+        return into(out, nanmedian, input, dim, keepdim, axis=axis, keepdims=keepdims)
     dim, keepdim = _numpy_names(dim, keepdim, axis, keepdims)
     return _extreme(_ops.nanmedian, _ops.nanmedian_dim, None, input, None, dim, keepdim)
 
