@@ -1738,6 +1738,14 @@ DT_MUST_CHECK DT_API dt_status dt_tensor_register_hook(
     dt_tensor *input, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
     dt_hook **out) DT_NOEXCEPT;
 
+/** Has backward call a function with a leaf's .grad each time after it has added to it.
+ * @param input The tensor.
+ * @param hook The function. What it gives back is not looked at.
+ * @throws RuntimeError: the tensor needs no gradient, or is not a leaf. */
+DT_MUST_CHECK DT_API dt_status dt_tensor_register_post_accumulate_grad_hook(
+    dt_tensor *input, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
+    dt_hook **out) DT_NOEXCEPT;
+
 /** Takes a hook off; a second time does nothing.
  * @param self The hook. */
 DT_MUST_CHECK DT_API dt_status dt_hook_remove(dt_hook *self) DT_NOEXCEPT;

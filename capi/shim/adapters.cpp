@@ -123,4 +123,8 @@ Hook register_hook(const Tensor& x, TensorHook hook) {
   return {add_hook(x, std::move(hook))};
 }
 
+Hook register_accumulate_hook(const Tensor& x, TensorHook hook) {
+  return {add_accumulate_hook(x, std::move(hook))};
+}
+
 }  // namespace dt::capi

@@ -66,6 +66,19 @@ dt_status dt_tensor_register_hook(
   });
 }
 
+dt_status dt_tensor_register_post_accumulate_grad_hook(
+    dt_tensor *input, dt_tensor_hook hook, void *hook_data, dt_drop hook_drop,
+    dt_hook **out) noexcept {
+  clear_all(out);
+  return guard("tensor_register_post_accumulate_grad_hook", [&] {
+    const UserData hook_owner(hook_data, hook_drop);
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto hook_ = wrap(hook, hook_owner, "hook");
+    need(out, "out");
+    put(out, register_accumulate_hook(input_, hook_));
+  });
+}
+
 dt_status dt_hook_remove(dt_hook *self) noexcept {
   return guard("hook_remove", [&] {
     const Pin<dt_hook> self_pin(self, "self"); auto& self_ = *self_pin;

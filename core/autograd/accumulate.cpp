@@ -22,18 +22,23 @@ void AccumulateGrad::backward(BackwardCall& call) {
   if (leaf == Leaf::kFrozen) return;
   call.grad();  // a seed gets its memory
   slot_->accumulate(std::move(call.grads[0]), strides_, call.create_graph);
+  run_accumulated();
 }
 
-Ref<Node> accumulator_of(const Tensor& leaf) {
+void AccumulateGrad::run_accumulated() {
+  if (HookList* const hooks = accumulated.get()) run_hooks(*hooks, 0, slot_->get());
+}
+
+Ref<AccumulateGrad> accumulator_of(const Tensor& leaf) {
   Autograd& a = leaf.impl()->autograd;
   {
     const std::lock_guard<SpinLock> guard(a.lock);
-    if (a.accumulator) return Ref<Node>::share(a.accumulator);
+    if (a.accumulator) return Ref<AccumulateGrad>::share(a.accumulator);
   }
   auto fresh = Ref<AccumulateGrad>::adopt(new AccumulateGrad(leaf));
   const std::lock_guard<SpinLock> guard(a.lock);
   if (!a.accumulator) a.accumulator = fresh.detach();  // another thread may have been first
-  return Ref<Node>::share(a.accumulator);
+  return Ref<AccumulateGrad>::share(a.accumulator);
 }
 
 }  // namespace dt

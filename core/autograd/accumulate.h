@@ -14,6 +14,10 @@ class AccumulateGrad final : public Node {
   void backward(BackwardCall& call) override;
   void release_saved() override {}
 
+  // Hooks that see the gradient that .grad has once another one was added.
+  Hooks accumulated;
+  void run_accumulated();
+
   // What became of the leaf since it was used.
   enum class Leaf : uint8_t {
     kTrained,
@@ -31,6 +35,6 @@ class AccumulateGrad final : public Node {
 };
 
 // The accumulator of a leaf, made if need be.
-Ref<Node> accumulator_of(const Tensor& leaf);
+Ref<AccumulateGrad> accumulator_of(const Tensor& leaf);
 
 }  // namespace dt

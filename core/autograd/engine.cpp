@@ -3,6 +3,7 @@
 #include <memory>
 #include <queue>
 
+#include "core/autograd/accumulate.h"
 #include "core/autograd/backward_checks.h"
 #include "core/autograd/backward_streams.h"
 #include "core/autograd/grad_slot.h"
@@ -168,6 +169,7 @@ void run_backward(TensorList outputs, TensorList grads, TensorList inputs,
     if (!inputs[i].is_leaf() || !targets.found(i).defined() || targets.repeats(i)) continue;
     grad_slot(inputs[i])->accumulate(targets.take(i), grad_strides(inputs[i]),
                                      options.create_graph);
+    accumulator_of(inputs[i])->run_accumulated();
   }
 }
 

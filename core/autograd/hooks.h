@@ -57,6 +57,10 @@ void move_retain_hook(const Tensor& x);
 // Adds a hook to a tensor that requires grad.
 std::weak_ptr<HookCell> add_hook(const Tensor& x, GradHook hook);
 
+// Adds one to a leaf that is called once .grad has grown, with what it is then; what it returns is
+// not looked at.
+std::weak_ptr<HookCell> add_accumulate_hook(const Tensor& x, GradHook hook);
+
 // The gradient after all hooks for `output` have seen it, in the order they were added, the last
 // ones last.
 Tensor run_hooks(HookList& list, int32_t output, Tensor grad);

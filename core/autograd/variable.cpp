@@ -49,12 +49,16 @@ std::vector<HookEntry> copy_entries(HookList& list) {
   return list.entries;
 }
 
-std::weak_ptr<HookCell> insert_hook(const Tensor& x, GradHook hook, bool last) {
+std::weak_ptr<HookCell> insert_hook(HookList& list, int32_t output, GradHook hook, bool last) {
   auto cell = std::make_shared<HookCell>();
   cell->hook = std::make_shared<GradHook>(std::move(hook));
-  const Edge edge = gradient_edge(x);
-  insert_entry(edge.node->hooks.make(), {edge.index, last, cell});
+  insert_entry(list, {output, last, cell});
   return cell;
+}
+
+std::weak_ptr<HookCell> insert_hook(const Tensor& x, GradHook hook, bool last) {
+  const Edge edge = gradient_edge(x);
+  return insert_hook(edge.node->hooks.make(), edge.index, std::move(hook), last);
 }
 
 // retain_grad keeps the gradient after all other hooks have seen it.
@@ -257,7 +261,7 @@ Edge gradient_edge(const Tensor& x) {
     edge.node = Ref<Node>::share(a.node);
     edge.index = a.output_index;
   }
-  if (!edge.node) edge = {accumulator_of(x), 0};
+  if (!edge.node) edge = {Ref<Node>(accumulator_of(x)), 0};
   return edge;
 }
 
@@ -265,6 +269,14 @@ std::weak_ptr<HookCell> add_hook(const Tensor& x, GradHook hook) {
   DT_CHECK(x.requires_grad(), kRuntimeError,
            "cannot register a hook on a tensor that doesn't require gradient");
   return insert_hook(x, std::move(hook), false);
+}
+
+std::weak_ptr<HookCell> add_accumulate_hook(const Tensor& x, GradHook hook) {
+  DT_CHECK(x.requires_grad(), kRuntimeError,
+           "cannot register a hook on a tensor that doesn't require gradient");
+  DT_CHECK(x.is_leaf(), kRuntimeError,
+           "post accumulate grad hooks cannot be registered on non-leaf tensors");
+  return insert_hook(accumulator_of(x)->accumulated.make(), 0, std::move(hook), false);
 }
 
 std::shared_ptr<GradHook> HookCell::get() {

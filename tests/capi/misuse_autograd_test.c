@@ -77,6 +77,15 @@ static void test_tensor_register_hook(void) {
   EXPECT(TYPE_ERROR, "tensor_register_hook", dt_tensor_register_hook(good.tensor, called_tensor_hook, &good.drops, count_drop, NULL));
 }
 
+static void test_tensor_register_post_accumulate_grad_hook(void) {
+  EXPECT(HANDLE, "tensor_register_post_accumulate_grad_hook", dt_tensor_register_post_accumulate_grad_hook((dt_tensor *)bad.released, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_register_post_accumulate_grad_hook", dt_tensor_register_post_accumulate_grad_hook((dt_tensor *)bad.garbage, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_register_post_accumulate_grad_hook", dt_tensor_register_post_accumulate_grad_hook((dt_tensor *)bad.foreign, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(HANDLE, "tensor_register_post_accumulate_grad_hook", dt_tensor_register_post_accumulate_grad_hook(NULL, called_tensor_hook, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_register_post_accumulate_grad_hook", dt_tensor_register_post_accumulate_grad_hook(good.tensor, NULL, &good.drops, count_drop, (dt_hook **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "tensor_register_post_accumulate_grad_hook", dt_tensor_register_post_accumulate_grad_hook(good.tensor, called_tensor_hook, &good.drops, count_drop, NULL));
+}
+
 static void test_hook_remove(void) {
   EXPECT(HANDLE, "hook_remove", dt_hook_remove((dt_hook *)bad.released));
   EXPECT(HANDLE, "hook_remove", dt_hook_remove((dt_hook *)bad.garbage));
@@ -118,6 +127,7 @@ int main(void) {
   test_autograd_backward();
   test_autograd_grad();
   test_tensor_register_hook();
+  test_tensor_register_post_accumulate_grad_hook();
   test_hook_remove();
   test_custom_function();
   return misuse_end();

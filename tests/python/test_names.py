@@ -301,6 +301,14 @@ def test_compile_is_the_identity():
     assert not dt.compiler.is_compiling()
 
 
+def test_accelerators(agree):
+    for text in ("is_available()", "device_count()", "current_accelerator(True)"):
+        if not dt.cuda.is_available():
+            agree(f"t.accelerator.{text}")
+    assert dt.accelerator.is_available() == dt.cuda.is_available()
+    assert dt.Stream is dt.cuda.Stream and dt.Event is dt.cuda.Event
+
+
 def test_cudnn_flags():
     with dt.backends.cudnn.flags(enabled=False, benchmark=True):
         assert dt.backends.cudnn.benchmark and not dt.backends.cudnn.enabled

@@ -2033,6 +2033,16 @@ static inline dt_hook *T_register_hook(dt_tensor *input, T_TensorHook hook) {
   return T_own_hook_(result);
 }
 
+/** T_register_post_accumulate_grad_hook(input: tensor, hook: callback)
+ * Has backward call a function with a leaf's .grad each time after it has added to it. */
+static inline dt_hook *T_register_post_accumulate_grad_hook(dt_tensor *input, T_TensorHook hook) {
+  dt_hook *result = NULL;
+  if (T_stopped_()) { if (hook.drop) hook.drop(hook.user_data); return result; }
+  T_check(dt_tensor_register_post_accumulate_grad_hook(
+    input, hook.fn, hook.user_data, hook.drop, &result));
+  return T_own_hook_(result);
+}
+
 /** T_hook_remove(self: hook)
  * Takes a hook off; a second time does nothing. */
 static inline dt_status T_hook_remove(dt_hook *self) {

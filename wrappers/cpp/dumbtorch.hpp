@@ -222,6 +222,8 @@ class Tensor {
     const TensorRefs& inputs = std::nullopt) const;
   // Has backward call a function with the tensor's gradient.
   Hook register_hook(TensorHook hook) const;
+  // Has backward call a function with a leaf's .grad each time after it has added to it.
+  Hook register_post_accumulate_grad_hook(TensorHook hook) const;
   // A tensor with given strides and arbitrary contents, of this tensor's dtype and device.
   Tensor new_empty_strided(
     const Ints& size, const Ints& stride, std::optional<DType> dtype = std::nullopt,
@@ -2308,6 +2310,15 @@ inline Hook Tensor::register_hook(TensorHook hook) const {
   const bool hook_given = static_cast<bool>(hook);
   dt_hook* out = nullptr;
   detail::check(dt_tensor_register_hook(
+    handle(), hook_given ? detail::call_tensor_hook : nullptr, detail::box(std::move(hook)),
+    detail::drop<TensorHook>, &out));
+  return dumbtorch::Hook(out);
+}
+
+inline Hook Tensor::register_post_accumulate_grad_hook(TensorHook hook) const {
+  const bool hook_given = static_cast<bool>(hook);
+  dt_hook* out = nullptr;
+  detail::check(dt_tensor_register_post_accumulate_grad_hook(
     handle(), hook_given ? detail::call_tensor_hook : nullptr, detail::box(std::move(hook)),
     detail::drop<TensorHook>, &out));
   return dumbtorch::Hook(out);

@@ -805,6 +805,12 @@ static int64_t py_tensor_register_hook(int64_t input, int64_t hook) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_tensor_register_post_accumulate_grad_hook(int64_t input, int64_t hook) {
+  dt_hook *out = NULL;
+  (void)!dt_tensor_register_post_accumulate_grad_hook((dt_tensor *)(intptr_t)input, on_tensor_hook, (void *)(intptr_t)hook, on_drop, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int32_t py_hook_remove(int64_t self) {
   return dt_hook_remove((dt_hook *)(intptr_t)self);
 }

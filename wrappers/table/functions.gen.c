@@ -1661,6 +1661,17 @@ static const dtt_cell cells_103[] = {
 };
 static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_101, items_102, cells_103, 2, 1, 2, 0, 0, NULL};
 
+static dt_status call_tensor_register_post_accumulate_grad_hook(const dtt_cell *a, dtt_cell *r) {
+  dt_hook *r_out = NULL;
+  dt_status status;
+  status = dt_tensor_register_post_accumulate_grad_hook(
+    (dt_tensor *)a[0].p, a[1].p ? run_tensor_hook : NULL, a[1].p, dtt_drop, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_tensor_register_post_accumulate_grad_hook = {"register_post_accumulate_grad_hook", call_tensor_register_post_accumulate_grad_hook, items_101, items_102, cells_103, 2, 1, 2, 0, 0, NULL};
+
 static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   (void)r;
   dt_status status;
@@ -10917,6 +10928,7 @@ static const dtt_entry operators_node[] = {
 static const dtt_entry methods_tensor[] = {
   {"backward", &function_tensor_backward},
   {"register_hook", &function_tensor_register_hook},
+  {"register_post_accumulate_grad_hook", &function_tensor_register_post_accumulate_grad_hook},
   {"new_empty_strided", &function_new_empty_strided},
   {"new_empty", &function_new_empty},
   {"new_zeros", &function_new_zeros},
@@ -12051,6 +12063,7 @@ const dtt_function* const dtt_functions[] = {
   &function_autograd_backward,
   &function_autograd_grad,
   &function_tensor_register_hook,
+  &function_tensor_register_post_accumulate_grad_hook,
   &function_hook_remove,
   &function_custom_function,
   &function_conv1d,

@@ -52,13 +52,15 @@ from ._types import (
 # The functions of the schema, then those whose signatures are overloads.
 globals().update(_ops.NAMESPACES["torch"])
 globals().update(_overloads.FUNCTIONS)
-globals().update(_typed_tensors.typed_tensors("cpu"))
+globals().update(_typed_tensors.TYPES["cpu"])
 
 from . import (  # noqa: E402
+    accelerator,
     autograd,
     backends,
     compiler,
     cuda,
+    func,
     linalg,
     nn,
     optim,
@@ -99,6 +101,8 @@ from ._type_info import (  # noqa: E402
 from ._typed_tensors import set_default_tensor_type  # noqa: E402
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from .compiler import compile  # noqa: E402
+from .cuda import Event, Stream  # noqa: E402
+from .func import vmap  # noqa: E402
 from .random import (  # noqa: E402
     Generator,
     get_rng_state,

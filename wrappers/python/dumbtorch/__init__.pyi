@@ -41,10 +41,12 @@ from ._types import memory_format as memory_format
 from ._types import preserve_format as preserve_format
 from ._types import strided as strided
 from ._types import uint8 as uint8
+from . import accelerator as accelerator
 from . import autograd as autograd
 from . import backends as backends
 from . import compiler as compiler
 from . import cuda as cuda
+from . import func as func
 from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
@@ -83,6 +85,9 @@ from .autograd import inference_mode as inference_mode
 from .autograd import no_grad as no_grad
 from .autograd import set_grad_enabled as set_grad_enabled
 from .compiler import compile as compile
+from .cuda import Event as Event
+from .cuda import Stream as Stream
+from .func import vmap as vmap
 from .random import Generator as Generator
 from .random import get_rng_state as get_rng_state
 from .random import initial_seed as initial_seed

@@ -1407,6 +1407,20 @@ def tensor_register_hook(input, hook):
     return Hook.own(out)
 
 
+def tensor_register_post_accumulate_grad_hook(input, hook):
+    """Has backward call a function with a leaf's .grad each time after it has added to it.
+
+    Args:
+        hook: The function. What it gives back is not looked at.
+    """
+    try:
+        hook_c = keep(hook)
+        out = lib.py_tensor_register_post_accumulate_grad_hook(input._h, hook_c)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "register_post_accumulate_grad_hook", "input:tensor hook:callback", input, hook) from None
+    return Hook.own(out)
+
+
 def custom_function(name, inputs, outputs, saved, backward, dirty=()):
     """Records an operation of the user's: the outputs get a node that calls backward.
 
@@ -3466,12 +3480,14 @@ def bilinear(input1, input2, weight, bias=None, *, out=None):
     return wrap(out)
 
 
-def linalg_matmul(input, other):
+def linalg_matmul(input, other, *, out=None):
     """Another name of `matmul`.
 
     Args:
         other: The second factor.
     """
+    if out is not None:
+        return into(out, linalg_matmul, input, other)
     try:
         out = lib.py_linalg_matmul(input._h, other._h)
     except BAD_ARGUMENTS as error:
@@ -3494,12 +3510,14 @@ def matrix_power(input, n, *, out=None):
     return wrap(out)
 
 
-def linalg_multi_dot(tensors):
+def linalg_multi_dot(tensors, *, out=None):
     """Product of several matrices, in the order that takes the fewest multiplications.
 
     Args:
         tensors: Matrices; the first and the last may be vectors.
     """
+    if out is not None:
+        return into(out, linalg_multi_dot, tensors)
     try:
         tensors_c = handle_list(tensors)
         out = lib.py_linalg_multi_dot(tensors_c, len(tensors_c))
@@ -3550,13 +3568,15 @@ def linalg_diagonal(input, *, offset=0, dim1=-2, dim2=-1):
     return wrap(out)
 
 
-def linalg_cross(input, other, *, dim=-1):
+def linalg_cross(input, other, *, dim=-1, out=None):
     """Cross product of vectors of three elements.
 
     Args:
         other: The second factor.
         dim: A dimension of size 3.
     """
+    if out is not None:
+        return into(out, linalg_cross, input, other, dim=dim)
     try:
         out = lib.py_linalg_cross(input._h, other._h, dim)
     except BAD_ARGUMENTS as error:
@@ -3564,7 +3584,7 @@ def linalg_cross(input, other, *, dim=-1):
     return wrap(out)
 
 
-def linalg_vecdot(x, y, *, dim=-1):
+def linalg_vecdot(x, y, *, dim=-1, out=None):
     """Inner products of vectors along a dimension.
 
     Args:
@@ -3572,6 +3592,8 @@ def linalg_vecdot(x, y, *, dim=-1):
         y: The second vectors.
         dim: The dimension.
     """
+    if out is not None:
+        return into(out, linalg_vecdot, x, y, dim=dim)
     try:
         out = lib.py_linalg_vecdot(x._h, y._h, dim)
     except BAD_ARGUMENTS as error:
@@ -3579,7 +3601,7 @@ def linalg_vecdot(x, y, *, dim=-1):
     return wrap(out)
 
 
-def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
+def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     """Vector norm: (sum |x|^ord)^(1/ord).
 
     Args:
@@ -3589,6 +3611,8 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if out is not None:
+        return into(out, linalg_vector_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
         ord_kind, ord_i, ord_f = read_scalar(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -3598,7 +3622,7 @@ def linalg_vector_norm(input, ord=2, dim=None, keepdim=False, *, dtype=None):
     return wrap(out)
 
 
-def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None):
+def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=None, out=None):
     """Norm of matrices. Those by singular values, 2, -2 and 'nuc', are not supported.
 
     Args:
@@ -3608,6 +3632,8 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if out is not None:
+        return into(out, linalg_matrix_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c = shape_list(dim)
@@ -3617,7 +3643,7 @@ def linalg_matrix_norm(input, ord=None, dim=(-2, -1), keepdim=False, *, dtype=No
     return wrap(out)
 
 
-def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
+def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None, out=None):
     """vector_norm of vectors, matrix_norm of matrices.
 
     Args:
@@ -3626,6 +3652,8 @@ def linalg_norm(input, ord=None, dim=None, keepdim=False, *, dtype=None):
         keepdim: Whether reduced dimensions stay, with size 1.
         dtype: The dtype to convert to first.
     """
+    if out is not None:
+        return into(out, linalg_norm, input, ord, dim, keepdim, dtype=dtype)
     try:
         ord_kind, ord_i, ord_f = read_scalar_or_none(ord)
         dim_c, dim_c_n = optional_ints(dim, 1)
@@ -12089,6 +12117,7 @@ memory_stats_result = result_type("memory_stats", "allocated reserved peak")
 METHODS = {
     "backward": tensor_backward,
     "register_hook": tensor_register_hook,
+    "register_post_accumulate_grad_hook": tensor_register_post_accumulate_grad_hook,
     "new_empty_strided": new_empty_strided,
     "new_empty": new_empty,
     "new_zeros": new_zeros,

@@ -188,6 +188,18 @@ class Tensor(TensorNames):
         own(self, callback)
         return registered
 
+    def register_post_accumulate_grad_hook(self, hook):
+        """Has backward call hook(tensor) each time after it has added to a leaf's .grad."""
+
+        def call(grad):
+            if hook(self) is not None:
+                raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+
+        callback = Callback(call)
+        registered = _ops.tensor_register_post_accumulate_grad_hook(self, callback)
+        own(self, callback)
+        return registered
+
     # ---- one number
 
     def __bool__(self) -> bool:

@@ -53,13 +53,13 @@ def _typed(kind: dtype, device_type: str) -> tensortype:
     return tensortype(f"{kind.word}Tensor", (), members)
 
 
-def typed_tensors(device_type: str) -> dict[str, tensortype]:
-    """The types for one kind of device, by name."""
-    types = [_typed(kind, device_type) for kind in DTYPE.objects.values()]
-    return {t.__name__: t for t in types}
-
-
-_BY_NAME = {str(t)[8:-2]: t for kind in ("cpu", "cuda") for t in typed_tensors(kind).values()}
+TYPES = {
+    device_type: {
+        f"{kind.word}Tensor": _typed(kind, device_type) for kind in DTYPE.objects.values()
+    }
+    for device_type in ("cpu", "cuda")
+}
+_BY_NAME = {str(t)[8:-2]: t for types in TYPES.values() for t in types.values()}
 
 
 def _named(name: str) -> tensortype:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from . import _graph, _ops
 from ._runtime import OutOfMemoryError as _OutOfMemoryError
-from ._typed_tensors import typed_tensors
+from ._typed_tensors import TYPES
 from ._types import device as _device
 from .random import default_generator
 
@@ -362,7 +362,7 @@ def is_current_stream_capturing() -> bool:
 
 # ---- PyTorch's smaller names
 
-globals().update(typed_tensors("cuda"))
+globals().update(TYPES["cuda"])
 OutOfMemoryError = _OutOfMemoryError
 StreamContext = stream
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from .. import _ops
 from .._tensor_type import TensorBase
+from . import functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .variable import Variable
 
 __all__ = [
-    "Function", "GradcheckError", "backward", "detect_anomaly", "enable_grad", "grad", "gradcheck",
-    "gradgradcheck", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
+    "gradcheck",
+    "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 
 
@@ -52,14 +55,16 @@ def grad(
     materialize_grads=False,
 ):
     """The gradients of outputs with respect to inputs, a tuple; .grad is left alone."""
-    if is_grads_batched:
-        raise NotImplementedError("grad: is_grads_batched is not supported")
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
             "allow_unused=False."
         )
     outputs, inputs = _tuple(outputs), _tuple(inputs)
+    if is_grads_batched:
+        return _batched(
+            outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads
+        )
     grads = _gradients(grad_outputs, len(outputs))
     unused = bool(allow_unused) or materialize_grads
     out = _ops.autograd_grad(outputs, inputs, grads, retain_graph, create_graph, unused)
@@ -68,3 +73,15 @@ def grad(
             _ops.zeros_like(x) if g is None else g for g, x in zip(out, inputs, strict=True)
         )
     return out
+
+
+def _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads) -> tuple:
+    """The gradients for each of a batch of gradients of the outputs, one after the other."""
+    rows = [
+        grad(
+            outputs, inputs, row, True, create_graph,
+            allow_unused=allow_unused, materialize_grads=materialize_grads,
+        )
+        for row in zip(*(_ops.unbind(g, 0) for g in _tuple(grad_outputs)), strict=True)
+    ]  # fmt: skip
+    return tuple(None if g[0] is None else _ops.stack(g, 0) for g in zip(*rows, strict=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from .. import _ops
 from .._tensor_type import Callback, TensorBase, own
 from .grad_mode import no_grad
@@ -43,6 +45,9 @@ class Context:
     def set_materialize_grads(self, value: bool) -> None:
         """False: absent gradients reach backward as None instead of zeros."""
         self._materialize = value
+
+
+FunctionCtx = Context
 
 
 class Function:
@@ -100,6 +105,17 @@ class Function:
         if recording:
             outputs = _record(cls, ctx, args, tensors, outputs)
         return outputs if isinstance(result, tuple) else outputs[0]
+
+
+def once_differentiable(function):
+    """For a backward whose gradients cannot be differentiated again: an attempt is an error."""
+
+    @functools.wraps(function)
+    def call(ctx, *grads):
+        with no_grad():
+            return function(ctx, *grads)
+
+    return call
 
 
 def _is_in(tensor, tensors) -> bool:

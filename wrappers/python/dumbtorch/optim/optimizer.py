@@ -13,6 +13,7 @@ from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_oper
 from .._tensor_type import TensorBase
 from .._types import float32, float64
 from ..autograd.grad_mode import enable_grad
+from .hooks import Hooked
 
 
 class Row(NamedTuple):
@@ -25,7 +26,7 @@ class Row(NamedTuple):
     reads_first: bool  # a parameter's first step differs from later ones
 
 
-class Optimizer:
+class Optimizer(Hooked):
     """Base class. Subclasses have a row of the library's, or write step() themselves."""
 
     _row: Row
@@ -184,6 +185,7 @@ class Optimizer:
 
     def state_dict(self) -> dict:
         """Settings and state, with numbers in place of parameters."""
+        self._pass_hooks("_state_dict_pre_hooks")
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -192,10 +194,12 @@ class Optimizer:
             packed = {name: value for name, value in group.items() if name != "params"}
             groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers}
-        return {"state": state, "param_groups": groups}
+        out = {"state": state, "param_groups": groups}
+        return self._pass_hooks("_state_dict_post_hooks", out)
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Restores what state_dict gave, for parameters in the same order."""
+        state_dict = self._pass_hooks("_load_state_dict_pre_hooks", state_dict)
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -219,6 +223,7 @@ class Optimizer:
         self.state = state
         for a, b in zip(saved, self.param_groups, strict=True):
             b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
+        self._pass_hooks("_load_state_dict_post_hooks")
 
     def _adapted(self, name: str, value, p):
         """A loaded value as the optimizer needs it: its own copy; what is like the parameter, of its

@@ -1,3 +1,3 @@
-from . import data, dlpack
+from . import checkpoint, data, dlpack, hooks
 
-__all__ = ["data", "dlpack"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]

@@ -41,7 +41,6 @@ from .container import ParameterDict as ParameterDict
 from .container import ParameterList as ParameterList
 from .layers import ReLU as ReLU
 from .layers import ReLU6 as ReLU6
-from .module import RemovableHandle as RemovableHandle
 from .layers import SELU as SELU
 from .container import Sequential as Sequential
 from .layers import SiLU as SiLU

@@ -30,12 +30,8 @@ class _Pass(Function):
 class BackwardHooks:
     """The hooks of one call of a module."""
 
-    def __init__(self, module, pre_hooks: dict | None, hooks: dict | None):
-        self.module = module
-        self.pre_hooks, self.hooks = (
-            tuple((pre_hooks or {}).values()),
-            tuple((hooks or {}).values()),
-        )
+    def __init__(self, module, pre_hooks: list, hooks: list):
+        self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
         self.inputs: tuple = ()
         self.watches_inputs = False
         self.grad_output: tuple | None = None

@@ -7,41 +7,26 @@ read the dictionaries directly.
 
 from __future__ import annotations
 
-import itertools
-from collections import OrderedDict, namedtuple
-
 from ... import _ops
 from ..._native import lib
 from ..._runtime import check
 from ..._tensor import Tensor
 from ..._types import DTYPE
 from ...autograd.grad_mode import no_grad
+from ...utils.hooks import add_hook
 from ..parameter import Buffer, Parameter
-from .backward_hooks import BackwardHooks
-
-_hook_ids = itertools.count()
-
-IncompatibleKeys = namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])
-
-
-class RemovableHandle:
-    """Takes a hook off: by remove(), or at the end of a `with` block."""
-
-    def __init__(self, hooks: dict, hook):
-        self._hooks, self._id = hooks, next(_hook_ids)
-        hooks[self._id] = hook
-
-    def remove(self) -> None:
-        self._hooks.pop(self._id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.remove()
+from .calls import (  # noqa: F401  where PyTorch has those of all modules
+    ForwardHook,
+    call_with_hooks,
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+    register_module_full_backward_hook,
+    register_module_full_backward_pre_hook,
+)
+from .state import StateDict
 
 
-class Module:
+class Module(StateDict):
     """Base class of layers and networks: assign parameters and modules as attributes, write
     forward.
     """
@@ -71,28 +56,8 @@ class Module:
 
     def __call__(self, *args, **kwargs):
         if self._hooked:
-            return self._call_with_hooks(args, kwargs)
+            return call_with_hooks(self, args, kwargs)
         return self.forward(*args, **kwargs)
-
-    def _call_with_hooks(self, args: tuple, kwargs: dict):
-        for hook, with_kwargs in tuple((self._forward_pre_hooks or {}).values()):
-            changed = hook(self, args, kwargs) if with_kwargs else hook(self, args)
-            if changed is None:
-                continue
-            if with_kwargs:
-                args, kwargs = changed
-            else:
-                args = changed if isinstance(changed, tuple) else (changed,)
-        watch = None
-        if self._backward_hooks or self._backward_pre_hooks:
-            watch = BackwardHooks(self, self._backward_pre_hooks, self._backward_hooks)
-            args = watch.before(args)
-        out = self.forward(*args, **kwargs)
-        for hook, with_kwargs in tuple((self._forward_hooks or {}).values()):
-            changed = hook(self, args, kwargs, out) if with_kwargs else hook(self, args, out)
-            if changed is not None:
-                out = changed
-        return watch.after(out) if watch else out
 
     # ---- attributes
 
@@ -294,6 +259,18 @@ class Module:
             module = module._modules[name]
         return module
 
+    def set_submodule(self, target: str, module, strict: bool = False) -> None:
+        """Puts a module at a dotted path; with strict, one must be there already."""
+        path, _, name = target.rpartition(".")
+        if not name:
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        parent = self.get_submodule(path)
+        if strict and not hasattr(parent, name):
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        setattr(parent, name, module)
+
     def get_parameter(self, target: str):
         """The parameter at a dotted path."""
         path, _, name = target.rpartition(".")
@@ -343,15 +320,23 @@ class Module:
 
     # ---- conversion
 
-    def _apply(self, function):
+    def _apply(self, function, recurse: bool = True):
         """Replaces every tensor by function(tensor). Parameters stay the same Python objects."""
-        for module in self.modules():
+        for module in self.modules() if recurse else (self,):
             for p in module._parameters.values():
                 if p is not None:
                     _convert(p, function)
             for name, buffer in module._buffers.items():
                 if buffer is not None:
                     module._buffers[name] = function(buffer)
+        return self
+
+    def to_empty(self, *, device, recurse: bool = True):
+        """Moves to a device without the values: parameters and buffers are uninitialised."""
+        return self._apply(lambda t: _ops.empty_like(t, device=device), recurse)
+
+    def share_memory(self):
+        """The module itself: workers are threads."""
         return self
 
     def apply(self, fn):
@@ -400,65 +385,20 @@ class Module:
     def cuda(self, device=None):
         return self._apply(lambda t: t.cuda(device))
 
-    # ---- state dict
-
-    def state_dict(self, *, destination=None, prefix: str = "", keep_vars: bool = False):
-        """Parameters and persistent buffers by name: tensors that share the module's memory."""
-        out = OrderedDict() if destination is None else destination
-        for name, tensor in self._state():
-            out[prefix + name] = tensor if keep_vars else _ops.detach(tensor)
-        for name, child in self._modules.items():
-            if child is not None:
-                child.state_dict(destination=out, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
-        return out
-
-    def _state(self):
-        """This module's own entries of the state dict."""
-        for name, p in self._parameters.items():
-            if p is not None:
-                yield name, p
-        for name, buffer in self._buffers.items():
-            if buffer is not None and name not in self._transient_buffers:
-                yield name, buffer
-
-    def load_state_dict(self, state_dict, strict: bool = True, assign: bool = False):
-        """Copies values in by name. With strict, names and shapes must match; nothing changes if
-        not.
-        """
-        own = OrderedDict()
-        for prefix, module in self.named_modules(remove_duplicate=False):
-            for name, tensor in module._state():
-                own[f"{prefix}.{name}" if prefix else name] = (module, name, tensor)
-        missing = [name for name in own if name not in state_dict]
-        unexpected = [name for name in state_dict if name not in own]
-        errors = []
-        if strict and unexpected:
-            errors.append(f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-        if strict and missing:
-            errors.append(f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-        errors += [
-            e for n in own if n in state_dict and (e := _misfit(n, own[n][2], state_dict[n]))
-        ]
-        if errors:
-            raise RuntimeError(
-                f"Error(s) in loading state_dict for {type(self).__name__}:\n\t"
-                + "\n\t".join(errors)
-            )
-        with no_grad():
-            for name, (module, key, tensor) in own.items():
-                if name in state_dict:
-                    _load(module, key, tensor, state_dict[name], assign)
-        return IncompatibleKeys(missing, unexpected)
-
     # ---- hooks
 
     def register_forward_pre_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
         """Calls hook(module, args) before forward; what it returns replaces args."""
-        return self._register("_forward_pre_hooks", (hook, with_kwargs), prepend)
+        return self._register("_forward_pre_hooks", ForwardHook(hook, with_kwargs), prepend)
 
-    def register_forward_hook(self, hook, *, prepend: bool = False, with_kwargs: bool = False):
-        """Calls hook(module, args, output) after forward; what it returns replaces output."""
-        return self._register("_forward_hooks", (hook, with_kwargs), prepend)
+    def register_forward_hook(
+        self, hook, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
+    ):
+        """Calls hook(module, args, output) after forward; what it returns replaces output. always_call:
+        also where forward fails."""
+        return self._register(
+            "_forward_hooks", ForwardHook(hook, with_kwargs, always_call), prepend
+        )
 
     def register_full_backward_pre_hook(self, hook, prepend: bool = False):
         """Has backward call hook(module, grad_output); what it returns replaces grad_output."""
@@ -469,16 +409,15 @@ class Module:
         input and output; what it returns replaces grad_input."""
         return self._register("_backward_hooks", hook, prepend)
 
-    def _register(self, which: str, hook, prepend: bool) -> RemovableHandle:
-        hooks = getattr(self, which)
-        if hooks is None:
-            hooks = OrderedDict()
-            object.__setattr__(self, which, hooks)
-            object.__setattr__(self, "_hooked", True)
-        handle = RemovableHandle(hooks, hook)
-        if prepend:
-            hooks.move_to_end(handle._id, last=False)
-        return handle
+    register_backward_hook = register_full_backward_hook
+
+    def _register(self, which: str, hook, prepend: bool):
+        object.__setattr__(self, "_hooked", True)
+        return add_hook(self, which, hook, prepend)
+
+    def compile(self, *args, **kwargs):
+        """The module itself: nothing is compiled."""
+        return self
 
     # ---- text
 
@@ -500,36 +439,6 @@ class Module:
 
 def _indented(text: str) -> str:
     return text.replace("\n", "\n  ")
-
-
-def _quoted(names: list[str]) -> str:
-    return ", ".join(f'"{name}"' for name in names)
-
-
-def _misfit(name: str, tensor, value) -> str:
-    """What is wrong with a value of a state dict; "" if nothing is."""
-    if not isinstance(value, Tensor):
-        return (
-            f'While copying the parameter named "{name}", expected torch.Tensor or Tensor-like '
-            f"object from checkpoint but received {type(value)}"
-        )
-    if value.shape != tensor.shape:
-        return (
-            f"size mismatch for {name}: copying a param with shape {value.shape} from checkpoint, "
-            f"the shape in current model is {tensor.shape}."
-        )
-    return ""
-
-
-def _load(module: Module, name: str, tensor, value, assign: bool) -> None:
-    if not assign:
-        tensor.copy_(value)
-    elif name in module._parameters:
-        module._parameters[name] = (
-            value if isinstance(value, Parameter) else Parameter(value, tensor.requires_grad)
-        )
-    else:
-        module._buffers[name] = value
 
 
 def _convert(p: Parameter, function) -> None:

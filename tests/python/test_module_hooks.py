@@ -1,0 +1,260 @@
+"""Hooks of modules and optimizers, and what goes with the state dict, against PyTorch's."""
+
+import dumbtorch as dt
+import pytest
+
+
+def network(t):
+    """The same numbers in both libraries."""
+    net = t.nn.Sequential(t.nn.Linear(2, 3), t.nn.Tanh(), t.nn.Linear(3, 1))
+    with t.no_grad():
+        for i, p in enumerate(net.parameters()):
+            p.copy_(t.arange(float(p.numel())).reshape(p.shape) / 7 - i)
+    return net
+
+
+def agree(both):
+    mine, theirs = both
+    assert mine == theirs
+
+
+def test_forward_hooks(both):
+    def run(t):
+        seen = []
+        net = network(t)
+        layer = net[0]
+
+        def note(name, result=None):
+            def hook(module, *given):
+                seen.append((name, type(module).__name__, [type(g).__name__ for g in given]))
+                return result and result(*given)
+
+            return hook
+
+        layer.register_forward_pre_hook(note("pre"))
+        layer.register_forward_pre_hook(note("first"), prepend=True)
+        layer.register_forward_pre_hook(note("kw", lambda a, k: ((a[0] + 1,), k)), with_kwargs=True)
+        layer.register_forward_hook(note("post", lambda a, out: out * 2))
+        layer.register_forward_hook(note("post kw"), with_kwargs=True)
+        out = net(t.ones(1, 2))
+        return seen, [round(x, 4) for x in out.flatten().tolist()]
+
+    agree(both(run))
+
+
+def test_hooks_where_forward_fails(both):
+    def run(t):
+        seen = []
+        layer = t.nn.Linear(2, 3)
+        layer.register_forward_hook(lambda m, a, out: seen.append("usual"))
+        layer.register_forward_hook(lambda m, a, out: seen.append(out), always_call=True)
+        with pytest.raises(RuntimeError):
+            layer(t.ones(1, 5))
+        layer(t.ones(1, 2))
+        return seen[0], seen[1], len(seen)
+
+    agree(both(run))
+
+
+def test_hooks_of_all_modules(both):
+    def run(t):
+        seen = []
+        register = t.nn.modules.module
+        handles = [
+            register.register_module_forward_pre_hook(lambda m, a: seen.append(("pre", type(m).__name__))),
+            register.register_module_forward_hook(lambda m, a, out: seen.append(("post", type(m).__name__))),
+            register.register_module_full_backward_pre_hook(lambda m, g: seen.append(("bpre", type(m).__name__))),
+            register.register_module_full_backward_hook(lambda m, i, o: seen.append(("back", type(m).__name__))),
+        ]  # fmt: skip
+        net = network(t)
+        net(t.ones(1, 2, requires_grad=True)).sum().backward()
+        for handle in handles:
+            handle.remove()
+        before = len(seen)
+        net(t.ones(1, 2))
+        return seen, len(seen) == before
+
+    agree(both(run))
+    assert not dt.nn.Module._hooked
+
+
+def test_hooks_of_the_state_dict(both):
+    def run(t):
+        seen = []
+        net = network(t)
+
+        def rename(module, state_dict, prefix, metadata):
+            seen.append((prefix, metadata.get("version")))
+            state_dict[prefix + "w"] = state_dict.pop(prefix + "weight")
+
+        def back(module, state_dict, prefix, metadata, strict, missing, unexpected, errors):
+            seen.append(
+                (type(module).__name__, prefix, metadata, strict, missing, unexpected, errors)
+            )
+            state_dict[prefix + "weight"] = state_dict.pop(prefix + "w")
+
+        def forgive(module, keys):
+            seen.append((sorted(keys.missing_keys), sorted(keys.unexpected_keys)))
+            keys.missing_keys.clear()
+
+        net[0].register_state_dict_pre_hook(lambda m, prefix, keep: seen.append((prefix, keep)))
+        net[0].register_state_dict_post_hook(rename)
+        state = net.state_dict()
+        seen.append(list(state))
+        net[0].register_load_state_dict_pre_hook(back)
+        other = network(t)
+        with pytest.raises(RuntimeError, match="Missing key.*0.weight(.|\n)*Unexpected key.*0.w"):
+            other.load_state_dict(state)
+        net.load_state_dict(state)
+        del state["2.bias"]
+        net.register_load_state_dict_post_hook(forgive)
+        result = net.load_state_dict(state)
+        net[2].register_state_dict_post_hook(lambda *given: 1)
+        with pytest.raises(RuntimeError, match="must return None"):
+            net.state_dict()
+        return seen, tuple(result), list(state._metadata)
+
+    agree(both(run))
+
+
+def test_state_that_is_no_tensor(both):
+    def run(t):
+        class Counter(t.nn.Linear):
+            count = 0
+
+            def get_extra_state(self):
+                return {"count": self.count}
+
+            def set_extra_state(self, state):
+                self.count = state["count"]
+
+        a, b = Counter(1, 1), Counter(1, 1)
+        a.count = 5
+        state = t.nn.Sequential(a).state_dict()
+        t.nn.Sequential(b).load_state_dict(state)
+        with pytest.raises(RuntimeError, match='Unexpected key.*"0._extra_state"'):
+            t.nn.Sequential(t.nn.Linear(1, 1)).load_state_dict(state)
+        del state["0._extra_state"]
+        with pytest.raises(RuntimeError, match='Missing key.*"0._extra_state"'):
+            t.nn.Sequential(b).load_state_dict(state)
+        return b.count, t.nn.Sequential(b).load_state_dict(state, strict=False)[0]
+
+    agree(both(run))
+
+
+def test_a_class_that_loads_in_its_own_way(both):
+    def run(t):
+        class Doubled(t.nn.Linear):
+            _version = 2
+
+            def _save_to_state_dict(self, destination, prefix, keep_vars):
+                super()._save_to_state_dict(destination, prefix, keep_vars)
+                destination[prefix + "weight"] = destination[prefix + "weight"] * 2
+
+            def _load_from_state_dict(self, state_dict, prefix, local_metadata, *others):
+                versions.append(local_metadata.get("version"))
+                state_dict[prefix + "weight"] = state_dict[prefix + "weight"] / 2
+                super()._load_from_state_dict(state_dict, prefix, local_metadata, *others)
+
+        versions = []
+        a, b = Doubled(1, 1), Doubled(1, 1)
+        with t.no_grad():
+            a.weight.fill_(3.0)
+        state = t.nn.Sequential(a).state_dict()
+        t.nn.Sequential(b).load_state_dict(state)
+        return state["0.weight"].item(), b.weight.item(), versions
+
+    agree(both(run))
+
+
+def test_nothing_is_loaded_where_something_is_wrong():
+    a, b = dt.nn.Linear(2, 2), dt.nn.Linear(2, 2)
+    before = b.weight.tolist()
+    state = a.state_dict()
+    state["bias"] = dt.zeros(5)
+    with pytest.raises(RuntimeError, match="size mismatch for bias"):
+        b.load_state_dict(state)
+    assert b.weight.tolist() == before
+    with pytest.raises(TypeError, match="Expected state_dict to be dict-like"):
+        b.load_state_dict([1])
+
+
+def test_submodules_and_empty(both):
+    def run(t):
+        net = t.nn.Sequential(t.nn.Linear(1, 1), t.nn.Sequential(t.nn.ReLU()))
+        net.set_submodule("1.0", t.nn.Tanh())
+        net.set_submodule("2", t.nn.Sigmoid())
+        errors = []
+        for given in (
+            ("", t.nn.Tanh()),
+            ("1.0", 3),
+            ("9.1", t.nn.Tanh()),
+            ("1.7", t.nn.Tanh(), True),
+        ):
+            try:
+                net.set_submodule(*given)
+            except Exception as error:
+                errors.append((type(error), str(error).replace("torch.nn.modules.", "")))
+        empty = net.to_empty(device="cpu")
+        return str(net), errors, empty is net, net.share_memory() is net
+
+    agree(both(run))
+    assert (net := dt.nn.Linear(1, 1)).compile() is net
+
+
+def test_hooks_of_optimizers(both):
+    def run(t):
+        seen = []
+        p = t.nn.Parameter(t.ones(2))
+        p.grad = t.ones(2)
+        optimizer = t.optim.SGD([p], lr=0.5)
+        optimizer.register_step_pre_hook(
+            lambda o, args, kwargs: seen.append(("pre", len(args), args[0] is o, kwargs))
+        )
+        post = optimizer.register_step_post_hook(
+            lambda o, args, kwargs: seen.append(("post", p.tolist()))
+        )
+        optimizer.step()
+        post.remove()
+        optimizer.step()
+        t.optim.SGD([p], lr=0.5).step()  # has none
+        optimizer.register_state_dict_pre_hook(lambda o: seen.append("pre save"))
+        optimizer.register_state_dict_post_hook(lambda o, d: {**d, "more": 1})
+        optimizer.register_load_state_dict_pre_hook(
+            lambda o, d: {**d, "param_groups": [{**d["param_groups"][0], "lr": 3.0}]}
+        )
+        optimizer.register_load_state_dict_post_hook(lambda o: seen.append("loaded"))
+        state = optimizer.state_dict()
+        optimizer.load_state_dict(state)
+        return seen, p.tolist(), state["more"], optimizer.param_groups[0]["lr"]
+
+    agree(both(run))
+
+
+def test_hooks_after_accumulation(both):
+    """An optimizer that steps while backward goes on."""
+
+    def run(t):
+        p = t.ones(2, requires_grad=True)
+        seen = []
+
+        def step(x):
+            seen.append((x is p, x.grad.tolist()))
+            if len(seen) == 2:
+                x.grad = None
+
+        handle = p.register_post_accumulate_grad_hook(step)
+        for _ in range(2):
+            (p * 3).sum().backward()
+        seen.append(p.grad)
+        (p * 2).sum().backward(inputs=[p])
+        t.autograd.grad((p * 2).sum(), p)
+        handle.remove()
+        (p * 5).sum().backward()
+        for x in (t.ones(1), p * 2):
+            with pytest.raises(RuntimeError) as error:
+                x.register_post_accumulate_grad_hook(step)
+            seen.append(str(error.value).partition(": ")[2] or str(error.value))
+        return seen, p.grad.tolist()
+
+    agree(both(run))

@@ -1,0 +1,223 @@
+"""Derivatives of Python functions of tensors: products with their Jacobians and Hessians, and these
+themselves."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .._tensor_type import TensorBase
+from .grad_mode import enable_grad
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+
+_NOT_ALLOWED = "This is not allowed in strict mode."
+
+
+def vjp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), v times its Jacobian); v is like the outputs, and 1 for a single number."""
+    with enable_grad():
+        call = _Call("vjp", func, inputs, create_graph, strict)
+        v = call.vector(v, call.outputs, call.many_outputs, "the user-provided function returns")
+        grads = _gradients(call.outputs, call.inputs, v, create_graph)
+        grads = call.filled(grads, call.inputs, "The output of the user-provided function", "input")
+    return call.show_outputs(), call.show(grads, call.many_inputs)
+
+
+def jvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), its Jacobian times v), by two backwards; v is like the inputs, and 1 for a single
+    number."""
+    with enable_grad():
+        call = _Call("jvp", func, inputs, create_graph, strict)
+        v = call.vector(
+            v, call.inputs, call.many_inputs, "the input to the user-provided function is"
+        )
+        weights = _zeros_that_require_grad(call.outputs)
+        grads = _gradients(call.outputs, call.inputs, weights, True)
+        grads = call.filled(grads, call.inputs, "The output of the user-provided function", "input")
+        out = _gradients(grads, weights, v, create_graph)
+        out = call.filled(out, call.outputs, "The gradient with respect to the input", "entry")
+    return call.show_outputs(), call.show(out, call.many_outputs)
+
+
+def vhp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), v times its Hessian), of a function that gives one number."""
+    with enable_grad():
+        call = _Call("vhp", func, inputs, create_graph, strict)
+        v = call.vector(
+            v, call.inputs, call.many_inputs, "the input to the user-provided function is"
+        )
+        slopes = call.slopes()
+        out = _gradients(slopes, call.inputs, v, create_graph)
+        out = call.filled(out, call.inputs, "The jacobian of the user-provided function", "input")
+    return call.show_outputs(), call.show(out, call.many_inputs)
+
+
+def hvp(func, inputs, v=None, create_graph=False, strict=False):
+    """(func(*inputs), its Hessian times v), of a function that gives one number; vhp is faster."""
+    with enable_grad():
+        call = _Call("hvp", func, inputs, create_graph, strict)
+        v = call.vector(
+            v, call.inputs, call.many_inputs, "the input to the user-provided function is"
+        )
+        slopes = call.slopes()
+        weights = _zeros_that_require_grad(call.inputs)
+        twice = _gradients(slopes, call.inputs, weights, True)
+        twice = call.filled(
+            twice, call.inputs, "The jacobian of the user-provided function", "input"
+        )
+        out = _gradients(twice, weights, v, create_graph)
+        out = call.filled(out, call.inputs, "The hessian of the user-provided function", "entry")
+    return call.show_outputs(), call.show(out, call.many_inputs)
+
+
+def jacobian(
+    func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"
+):
+    """The derivatives of each element of the outputs by each of the inputs: for output o and input i a
+    tensor of shape o.shape + i.shape. A backward for each element of the outputs; `vectorize` and
+    `strategy` change nothing."""
+    with enable_grad():
+        call = _Call("jacobian", func, inputs, create_graph, strict)
+        rows = [call.jacobian_of(y) for y in call.outputs]
+        shown = tuple(call.show(row, call.many_inputs) for row in rows)
+    return shown if call.many_outputs else shown[0]
+
+
+def hessian(
+    func,
+    inputs,
+    create_graph=False,
+    strict=False,
+    vectorize=False,
+    outer_jacobian_strategy="reverse-mode",
+):
+    """The second derivatives of a function that gives one number: for inputs i and j a tensor of shape
+    i.shape + j.shape."""
+    many = isinstance(inputs, (tuple, list))
+
+    def number(*given):
+        out = func(*given)
+        _check_number(out, "hessian")
+        return _ops.reshape(out, ())
+
+    def slopes(*given):
+        return jacobian(number, given if many else given[0], create_graph=True)
+
+    return jacobian(slopes, inputs, create_graph=create_graph, strict=strict)
+
+
+class _Call:
+    """One call of the user's function, on inputs that require grad."""
+
+    def __init__(self, name: str, func, inputs, create_graph: bool, strict: bool):
+        self.name, self.create_graph, self.strict = name, create_graph, strict
+        self.many_inputs, inputs = _tuple("inputs", name, inputs)
+        self.inputs = tuple(
+            _ops.view_as(x, x) if create_graph and x.requires_grad
+            else _ops.tensor_requires_grad_(_ops.detach(x))
+            for x in inputs
+        )  # fmt: skip
+        outputs = func(*self.inputs)
+        self.many_outputs, self.outputs = _tuple(
+            "outputs of the user-provided function", name, outputs
+        )
+        for i, y in enumerate(self.outputs):
+            if strict and not y.requires_grad:
+                raise RuntimeError(
+                    f"Output {i} of the user-provided function does not require gradients. The "
+                    "outputs must be computed in a differentiable manner from the input when running"
+                    " in strict mode."
+                )
+
+    def vector(self, v, like: tuple, many: bool, when: str) -> tuple:
+        """What to multiply with."""
+        if v is None:
+            if len(like) != 1 or like[0].numel() != 1:
+                end = "a single Tensor with a single element."
+                raise RuntimeError(f"The vector v can only be None if {when} {end}")
+            return (_ops.ones_like(like[0]),)
+        _, v = _tuple("v", self.name, v)
+        if len(v) != len(like):
+            if not many:
+                raise RuntimeError("The given v should contain a single Tensor.")
+            raise RuntimeError(
+                f"v is a tuple of invalid length: should be {len(like)} but got {len(v)}."
+            )
+        for i, (a, b) in enumerate(zip(v, like, strict=True)):
+            if a.shape != b.shape:
+                entry = f"Entry {i} in " if many else ""
+                raise RuntimeError(
+                    f"{entry}v has invalid size: should be {b.shape} but got {a.shape}."
+                )
+        return v if self.create_graph else tuple(_ops.detach(x) for x in v)
+
+    def slopes(self) -> tuple:
+        """The gradient of the only output, which is one number, with its graph."""
+        _check_number(self.outputs if self.many_outputs else self.outputs[0], self.name)
+        grads = _gradients(self.outputs, self.inputs, (None,), True)
+        return self.filled(grads, self.inputs, "The output of the user-provided function", "input")
+
+    def jacobian_of(self, y) -> tuple:
+        """For each input, the derivatives of an output's elements."""
+        rows = []
+        for element in _ops.unbind(_ops.reshape(y, (-1,)), 0):
+            grads = _gradients((element,), self.inputs, (None,), self.create_graph, keep=True)
+            what = "The output of the user-provided function"
+            rows.append(self.filled(grads, self.inputs, what, "input"))
+        return tuple(
+            _ops.reshape(_ops.stack([row[i] for row in rows], 0), y.shape + x.shape)
+            if rows else _ops.zeros_like(x).expand(y.shape + x.shape)
+            for i, x in enumerate(self.inputs)
+        )  # fmt: skip
+
+    def filled(self, grads: tuple, like: tuple, what: str, of: str) -> tuple:
+        """Zeros for absent gradients, which are errors in strict mode."""
+        for i, g in enumerate(grads):
+            if g is None and self.strict:
+                raise RuntimeError(f"{what} is independent of {of} {i}. {_NOT_ALLOWED}")
+        return tuple(
+            _ops.zeros_like(x) if g is None else g for g, x in zip(grads, like, strict=True)
+        )
+
+    def show_outputs(self):
+        return self.show(self.outputs, self.many_outputs)
+
+    def show(self, tensors: tuple, many: bool):
+        """Tensors as the user wants them: with a graph or without, in a tuple or not."""
+        shown = tensors if self.create_graph else tuple(_ops.detach(x) for x in tensors)
+        return shown if many else shown[0]
+
+
+def _gradients(outputs: tuple, inputs: tuple, weights: tuple, create_graph: bool, keep=False):
+    """One gradient for each input, None where there is none."""
+    pairs = [(y, w) for y, w in zip(outputs, weights, strict=True) if y.requires_grad]
+    if not pairs:
+        return (None,) * len(inputs)
+    outputs, weights = zip(*pairs, strict=True)
+    return _ops.autograd_grad(outputs, inputs, weights, keep or create_graph, create_graph, True)
+
+
+def _zeros_that_require_grad(tensors: tuple) -> tuple:
+    return tuple(_ops.tensor_requires_grad_(_ops.zeros_like(_ops.detach(x))) for x in tensors)
+
+
+def _check_number(out, name: str) -> None:
+    if not isinstance(out, TensorBase):
+        raise RuntimeError(f"The function given to {name} should return a single Tensor")
+    if out.numel() != 1:
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {name} should contain a single element"
+        )
+
+
+def _tuple(what: str, name: str, x) -> tuple[bool, tuple]:
+    """(whether it was one, a tuple of tensors)."""
+    many = isinstance(x, (tuple, list))
+    out = tuple(x) if many else (x,)
+    for i, entry in enumerate(out):
+        if not isinstance(entry, TensorBase):
+            which = f"value at index {i}" if many else f"given {what}"
+            raise TypeError(
+                f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the "
+                f"{which} has type {type(entry)}."
+            )
+    return many, out

@@ -1,0 +1,133 @@
+"""A call of a module with hooks: those of all modules run first, then the module's own."""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from typing import NamedTuple
+
+from ...utils.hooks import RemovableHandle
+from .backward_hooks import BackwardHooks
+
+
+class ForwardHook(NamedTuple):
+    """A hook before or after forward."""
+
+    function: object
+    with_kwargs: bool = False
+    always: bool = False  # also where forward fails
+
+
+GLOBAL: dict[str, OrderedDict] = {
+    name: OrderedDict()
+    for name in ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+}
+
+
+def _hooks(module, registry: str) -> list:
+    return [*GLOBAL[registry].values(), *(getattr(module, registry) or {}).values()]
+
+
+def call_with_hooks(module, args: tuple, kwargs: dict):
+    """module.forward(*args, **kwargs), with what the hooks make of it."""
+    waiting = _hooks(module, "_forward_hooks")
+    out = None
+    try:
+        args, kwargs = _before(module, args, kwargs)
+        watch = _watch(module)
+        args = watch.before(args) if watch else args
+        out = module.forward(*args, **kwargs)
+        while waiting:
+            out = _after(waiting.pop(0), module, args, kwargs, out)
+        return watch.after(out) if watch else out
+    except Exception:
+        for hook in waiting:
+            if hook.always:
+                _after_failure(hook, module, args, kwargs, out)
+        raise
+
+
+def _before(module, args: tuple, kwargs: dict) -> tuple:
+    for hook in _hooks(module, "_forward_pre_hooks"):
+        if not hook.with_kwargs:
+            changed = hook.function(module, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+            continue
+        changed = hook.function(module, args, kwargs)
+        if changed is None:
+            continue
+        if not isinstance(changed, tuple) or len(changed) != 2:
+            raise RuntimeError(
+                "forward pre-hook must return None or a tuple of (new_args, new_kwargs), but got "
+                f"{changed}."
+            )
+        args, kwargs = changed
+    return args, kwargs
+
+
+def _watch(module) -> BackwardHooks | None:
+    before, after = _hooks(module, "_backward_pre_hooks"), _hooks(module, "_backward_hooks")
+    return BackwardHooks(module, before, after) if before or after else None
+
+
+def _after(hook: ForwardHook, module, args: tuple, kwargs: dict, out):
+    given = (args, kwargs, out) if hook.with_kwargs else (args, out)
+    changed = hook.function(module, *given)
+    return out if changed is None else changed
+
+
+def _after_failure(hook: ForwardHook, module, args: tuple, kwargs: dict, out) -> None:
+    try:
+        _after(hook, module, args, kwargs, out)
+    except Exception as error:
+        warnings.warn(
+            "module forward hook with ``always_call=True`` raised an exception that was silenced "
+            f"as another error was raised in forward: {error}",
+            stacklevel=4,
+        )
+
+
+# ---- hooks of all modules
+
+
+class _HandleOfAll(RemovableHandle):
+    """The last one that is removed lets modules without hooks go the short way again."""
+
+    def remove(self) -> None:
+        super().remove()
+        _look_for_hooks()
+
+
+def _look_for_hooks() -> None:
+    from .module import Module
+
+    Module._hooked = any(GLOBAL.values())
+
+
+def _register(registry: str, hook) -> RemovableHandle:
+    handle = _HandleOfAll(GLOBAL[registry], hook)
+    _look_for_hooks()
+    return handle
+
+
+def register_module_forward_pre_hook(hook) -> RemovableHandle:
+    """Calls hook(module, args) before each module's forward; what it returns replaces args."""
+    return _register("_forward_pre_hooks", ForwardHook(hook))
+
+
+def register_module_forward_hook(
+    hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Calls hook(module, args, output) after each module's forward; what it returns replaces output."""
+    return _register("_forward_hooks", ForwardHook(hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
+    """Has backward call hook(module, grad_output) for each module."""
+    return _register("_backward_pre_hooks", hook)
+
+
+def register_module_full_backward_hook(hook) -> RemovableHandle:
+    """Has backward call hook(module, grad_input, grad_output) for each module."""
+    return _register("_backward_hooks", hook)

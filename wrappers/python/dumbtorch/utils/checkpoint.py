@@ -1,0 +1,129 @@
+"""checkpoint: a part of a model that keeps only its inputs, and is computed again in backward."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .._tensor_type import TensorBase
+from ..autograd import backward
+from ..autograd.function import Function, once_differentiable
+from ..autograd.grad_mode import enable_grad
+from ..random import fork_rng, get_rng_state, set_rng_state
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
+
+
+class _Again(Function):
+    """Gives `made`, the detached outputs of a call, on; its backward makes the call again. `trigger`
+    requires grad where none of the inputs does."""
+
+    @staticmethod
+    def forward(ctx, call, made, differentiable, trigger, *tensors):
+        ctx.call = call
+        ctx.mark_non_differentiable(
+            *(y for y, d in zip(made, differentiable, strict=True) if not d)
+        )
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        return made
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, *grads):
+        inputs = tuple(
+            _ops.tensor_requires_grad_(_ops.detach(x), x.requires_grad) for x in ctx.saved_tensors
+        )
+        with enable_grad():
+            outputs = _tensors(ctx.call(inputs))
+        pairs = [
+            (y, g) for y, g in zip(outputs, grads, strict=True) if y.requires_grad and g is not None
+        ]
+        if pairs:
+            backward(*map(list, zip(*pairs, strict=True)))
+        return None, None, None, None, *(x.grad for x in inputs)
+
+
+def checkpoint(
+    function, *args, use_reentrant=None, context_fn=None, determinism_check="default", debug=False,
+    early_stop=True, preserve_rng_state=True, **kwargs,
+):  # fmt: skip
+    """function(*args, **kwargs), whose intermediate results are computed again in backward, with the same
+    random numbers.
+
+    As PyTorch's use_reentrant=False, its inputs need not require grad. The gradients of what the function
+    uses besides its arguments, such as parameters, go to their .grad: backward() finds them, and
+    autograd.grad does not.
+    """
+    if context_fn is not None:
+        raise NotImplementedError("checkpoint: context_fn is not supported")
+    if not _ops.is_grad_enabled():
+        return function(*args, **kwargs)
+    places = [i for i, a in enumerate(args) if isinstance(a, TensorBase)]
+    states = _random_states() if preserve_rng_state else None
+
+    def call(tensors):
+        given = list(args)
+        for i, x in zip(places, tensors, strict=True):
+            given[i] = x
+        return function(*given, **kwargs)
+
+    def call_again(tensors):
+        if states is None:
+            return call(tensors)
+        with fork_rng():
+            _set_random_states(states)
+            return call(tensors)
+
+    tensors = [args[i] for i in places]
+    out = call(tensors)
+    outputs = _tensors(out)
+    if not any(y.requires_grad for y in outputs):
+        return out
+    for i in places:
+        args = (*args[:i], None, *args[i + 1 :])  # the node keeps them, and notices their changes
+    made = tuple(_ops.detach(y) for y in outputs)
+    trigger = _ops.zeros((), requires_grad=True)
+    differentiable = [y.requires_grad for y in outputs]
+    made = _Again.apply(call_again, made, differentiable, trigger, *tensors)
+    return type(out)(made) if isinstance(out, (tuple, list)) else made[0]
+
+
+def checkpoint_sequential(
+    functions, segments, input, use_reentrant=None, preserve_rng_state=True, **kwargs
+):
+    """A Sequential, or a list of functions, in so many segments; each but the last is checkpointed."""
+    functions = list(functions)
+    size = len(functions) // segments
+
+    def run(part):
+        def forward(x):
+            for function in part:
+                x = function(x)
+            return x
+
+        return forward
+
+    for start in range(0, size * (segments - 1), size):
+        part = functions[start : start + size]
+        input = checkpoint(run(part), input, preserve_rng_state=preserve_rng_state)
+    return run(functions[size * (segments - 1) :])(input)
+
+
+def _tensors(out) -> tuple:
+    outputs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+    for y in outputs:
+        if not isinstance(y, TensorBase):
+            raise TypeError(f"checkpoint: the function must return tensors, not {type(y).__name__}")
+    return outputs
+
+
+def _random_states() -> list:
+    from .. import cuda
+
+    return [get_rng_state(), *cuda.get_rng_state_all()]
+
+
+def _set_random_states(states: list) -> None:
+    from .. import cuda
+
+    set_rng_state(states[0])
+    cuda.set_rng_state_all(states[1:])
