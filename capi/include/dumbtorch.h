@@ -370,7 +370,7 @@ typedef struct dt_nn_conv1d_options {
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   int32_t reserved1; /**< Must be 0. */
-  const char *padding_mode; /**< Must be zeros. Default: zeros. */
+  const char *padding_mode; /**< What padding is filled with: zeros, reflect, replicate or circular. Default: zeros. */
   dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
   int32_t reserved2; /**< Must be 0. */
   int64_t device_index;
@@ -394,7 +394,7 @@ typedef struct dt_nn_conv2d_options {
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   int32_t reserved1; /**< Must be 0. */
-  const char *padding_mode; /**< Must be zeros. Default: zeros. */
+  const char *padding_mode; /**< What padding is filled with: zeros, reflect, replicate or circular. Default: zeros. */
   dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
   int32_t reserved2; /**< Must be 0. */
   int64_t device_index;
@@ -418,7 +418,7 @@ typedef struct dt_nn_conv3d_options {
   int64_t groups; /**< The channels are split into so many groups that do not mix. Default: 1. */
   int32_t bias; /**< Whether there is a bias. Default: 1. */
   int32_t reserved1; /**< Must be 0. */
-  const char *padding_mode; /**< Must be zeros. Default: zeros. */
+  const char *padding_mode; /**< What padding is filled with: zeros, reflect, replicate or circular. Default: zeros. */
   dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
   int32_t reserved2; /**< Must be 0. */
   int64_t device_index;
@@ -935,6 +935,36 @@ typedef struct dt_nn_bce_with_logits_loss_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss_options_init(
     dt_nn_bce_with_logits_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_fold.
+ * Start from DT_NN_FOLD_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_fold_options {
+  int64_t struct_size;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  int64_t dilation_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  int64_t padding_n;
+  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1]. */
+  int64_t stride_n;
+} dt_nn_fold_options;
+#define DT_NN_FOLD_OPTIONS_INIT { (int64_t)sizeof(dt_nn_fold_options), NULL, 0, NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_fold_options_init(
+    dt_nn_fold_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_unfold.
+ * Start from DT_NN_UNFOLD_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_unfold_options {
+  int64_t struct_size;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1]. */
+  int64_t dilation_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
+  int64_t padding_n;
+  const int64_t *stride; /**< Step of the window: height, width. Default: [1, 1]. */
+  int64_t stride_n;
+} dt_nn_unfold_options;
+#define DT_NN_UNFOLD_OPTIONS_INIT { (int64_t)sizeof(dt_nn_unfold_options), NULL, 0, NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_unfold_options_init(
+    dt_nn_unfold_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Settings of SGD.
  * Start from DT_SGD_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_sgd_options {
@@ -1223,7 +1253,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_linear(
  * @throws ValueError: groups must be a positive integer.
  * @throws ValueError: in_channels must be divisible by groups.
  * @throws ValueError: out_channels must be divisible by groups.
- * @throws ValueError: padding_mode must be 'zeros'. */
+ * @throws ValueError: padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'. */
 DT_MUST_CHECK DT_API dt_status dt_nn_conv1d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_conv1d_options *options, dt_module **out) DT_NOEXCEPT;
@@ -1238,7 +1268,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv1d(
  * @throws ValueError: groups must be a positive integer.
  * @throws ValueError: in_channels must be divisible by groups.
  * @throws ValueError: out_channels must be divisible by groups.
- * @throws ValueError: padding_mode must be 'zeros'. */
+ * @throws ValueError: padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'. */
 DT_MUST_CHECK DT_API dt_status dt_nn_conv2d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_conv2d_options *options, dt_module **out) DT_NOEXCEPT;
@@ -1253,7 +1283,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv2d(
  * @throws ValueError: groups must be a positive integer.
  * @throws ValueError: in_channels must be divisible by groups.
  * @throws ValueError: out_channels must be divisible by groups.
- * @throws ValueError: padding_mode must be 'zeros'. */
+ * @throws ValueError: padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'. */
 DT_MUST_CHECK DT_API dt_status dt_nn_conv3d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_conv3d_options *options, dt_module **out) DT_NOEXCEPT;
@@ -1565,6 +1595,143 @@ DT_MUST_CHECK DT_API dt_status dt_nn_bce_loss(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss(
     const dt_nn_bce_with_logits_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/* ---- layers_shapes */
+
+/** Splits one dimension into several.
+ * @param dim The dimension.
+ * @param unflattened_size The sizes that take its place; one may be -1.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_unflatten(
+    int64_t dim, const int64_t *unflattened_size, int64_t unflattened_size_n,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Adds up windows, as columns, to images.
+ * @param output_size Height and width of the images.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_fold(
+    const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size,
+    int64_t kernel_size_n, const dt_nn_fold_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The windows of images as columns.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_unfold(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_unfold_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Spreads channels over the plane (arXiv 1609.05158).
+ * @param upscale_factor How much larger images become.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_pixel_shuffle(
+    int64_t upscale_factor, dt_module **out) DT_NOEXCEPT;
+
+/** The inverse of PixelShuffle.
+ * @param downscale_factor How much smaller images become.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_pixel_unshuffle(
+    int64_t downscale_factor, dt_module **out) DT_NOEXCEPT;
+
+/** Puts the first channels of all groups in front, then their second ones, and so on.
+ * @param groups Into how many groups the channels are split.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_channel_shuffle(int64_t groups, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last dimension with zeros.
+ * @param padding How many elements are added left and right.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_zero_pad1d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 2 dimensions with zeros.
+ * @param padding How many elements are added left, right, above and below.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_zero_pad2d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 3 dimensions with zeros.
+ * @param padding How many elements are added left, right, above, below, in front and behind.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_zero_pad3d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last dimension with one number.
+ * @param padding How many elements are added left and right.
+ * @param value The number.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_constant_pad1d(
+    const int64_t *padding, int64_t padding_n, double value, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 2 dimensions with one number.
+ * @param padding How many elements are added left, right, above and below.
+ * @param value The number.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_constant_pad2d(
+    const int64_t *padding, int64_t padding_n, double value, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 3 dimensions with one number.
+ * @param padding How many elements are added left, right, above, below, in front and behind.
+ * @param value The number.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_constant_pad3d(
+    const int64_t *padding, int64_t padding_n, double value, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last dimension with the elements in a mirror on the last one.
+ * @param padding How many elements are added left and right.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_reflection_pad1d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 2 dimensions with the elements in a mirror on the last one.
+ * @param padding How many elements are added left, right, above and below.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_reflection_pad2d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 3 dimensions with the elements in a mirror on the last one.
+ * @param padding How many elements are added left, right, above, below, in front and behind.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_reflection_pad3d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last dimension with the last element.
+ * @param padding How many elements are added left and right.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_replication_pad1d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 2 dimensions with the last element.
+ * @param padding How many elements are added left, right, above and below.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_replication_pad2d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 3 dimensions with the last element.
+ * @param padding How many elements are added left, right, above, below, in front and behind.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_replication_pad3d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last dimension with the elements from the other end on.
+ * @param padding How many elements are added left and right.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_circular_pad1d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 2 dimensions with the elements from the other end on.
+ * @param padding How many elements are added left, right, above and below.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_circular_pad2d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
+
+/** Pads the last 3 dimensions with the elements from the other end on.
+ * @param padding How many elements are added left, right, above, below, in front and behind.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_circular_pad3d(
+    const int64_t *padding, int64_t padding_n, dt_module **out) DT_NOEXCEPT;
 
 /* ---- optim */
 
@@ -2716,6 +2883,173 @@ DT_MUST_CHECK DT_API dt_status dt_scatter_add(
  * @throws RuntimeError: shapes or dtypes do not fit. */
 DT_MUST_CHECK DT_API dt_status dt_scatter_add_(
     dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src) DT_NOEXCEPT;
+
+/** scatter that combines elements which meet, by their sum, product, mean, maximum or minimum.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index int64 or int32 indices.
+ * @param src What is combined with what is there: at least as large as index.
+ * @param reduce sum, prod, mean, amax or amin.
+ * @param include_self Whether what is there counts; if not, only what src brings. PyTorch's
+ *   default: true.
+ * @throws IndexError: an index is out of range.
+ * @throws RuntimeError: shapes or dtypes do not fit, or reduce is another word. */
+DT_MUST_CHECK DT_API dt_status dt_scatter_reduce(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, const char *reduce,
+    int32_t include_self, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `scatter_reduce`.
+ * @param input The tensor that is written. Written.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index int64 or int32 indices.
+ * @param src What is combined with what is there: at least as large as index.
+ * @param reduce sum, prod, mean, amax or amin.
+ * @param include_self Whether what is there counts; if not, only what src brings. PyTorch's
+ *   default: true.
+ * @throws IndexError: an index is out of range.
+ * @throws RuntimeError: shapes or dtypes do not fit, or reduce is another word. */
+DT_MUST_CHECK DT_API dt_status dt_scatter_reduce_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, const char *reduce,
+    int32_t include_self) DT_NOEXCEPT;
+
+/** index_add with the product, mean, maximum or minimum in place of the sum.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index 1-d int64 or int32 indices.
+ * @param source The slices to combine with those that are there.
+ * @param reduce prod, mean, amax or amin.
+ * @param include_self Whether what is there counts; if not, only what source brings. PyTorch's
+ *   default: true.
+ * @throws IndexError: an index is out of range.
+ * @throws RuntimeError: shapes or dtypes do not fit, or reduce is another word. */
+DT_MUST_CHECK DT_API dt_status dt_index_reduce(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, const char *reduce,
+    int32_t include_self, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `index_reduce`.
+ * @param input The tensor that is written. Written.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index 1-d int64 or int32 indices.
+ * @param source The slices to combine with those that are there.
+ * @param reduce prod, mean, amax or amin.
+ * @param include_self Whether what is there counts; if not, only what source brings. PyTorch's
+ *   default: true.
+ * @throws IndexError: an index is out of range.
+ * @throws RuntimeError: shapes or dtypes do not fit, or reduce is another word. */
+DT_MUST_CHECK DT_API dt_status dt_index_reduce_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, const char *reduce,
+    int32_t include_self) DT_NOEXCEPT;
+
+/** A copy of the input with one number in the slices that the index names.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index 1-d int64 indices.
+ * @param value A number or a 0-d tensor.
+ * @throws IndexError: an index is out of range, or has another dtype.
+ * @throws RuntimeError: the index is no vector, or the value has dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_index_fill(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *value, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `index_fill`.
+ * @param input The tensor that is written. Written.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index 1-d int64 indices.
+ * @param value A number or a 0-d tensor.
+ * @throws IndexError: an index is out of range, or has another dtype.
+ * @throws RuntimeError: the index is no vector, or the value has dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_index_fill_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *value, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f) DT_NOEXCEPT;
+
+/** A copy of the input with other slices where the index names them.
+ * @param input The input tensor.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index 1-d int64 indices.
+ * @param source The slices to write.
+ * @throws IndexError: an index is out of range, or shapes do not fit.
+ * @throws RuntimeError: dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_index_copy(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `index_copy`.
+ * @param input The tensor that is written. Written.
+ * @param dim The dimension; negative ones count from the end.
+ * @param index 1-d int64 indices.
+ * @param source The slices to write.
+ * @throws IndexError: an index is out of range, or shapes do not fit.
+ * @throws RuntimeError: dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_index_copy_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source) DT_NOEXCEPT;
+
+/** A copy of the input with elements of source, in their order, where the mask holds.
+ * @param input The input tensor.
+ * @param mask A bool tensor that broadcasts.
+ * @param source What to write, in row-major order.
+ * @throws RuntimeError: the mask is not a bool tensor, source has another dtype or too few
+ *   elements. */
+DT_MUST_CHECK DT_API dt_status dt_masked_scatter(
+    dt_tensor *input, dt_tensor *mask, dt_tensor *source, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `masked_scatter`.
+ * @param input The tensor that is written. Written.
+ * @param mask A bool tensor that broadcasts.
+ * @param source What to write, in row-major order.
+ * @throws RuntimeError: the mask is not a bool tensor, source has another dtype or too few
+ *   elements. */
+DT_MUST_CHECK DT_API dt_status dt_masked_scatter_(
+    dt_tensor *input, dt_tensor *mask, dt_tensor *source) DT_NOEXCEPT;
+
+/** The elements at positions, in the index's shape.
+ * @param input The input tensor.
+ * @param index int64 positions in row-major order; negative ones count from the end.
+ * @throws IndexError: a position is out of range.
+ * @throws RuntimeError: the index has another dtype. */
+DT_MUST_CHECK DT_API dt_status dt_take(
+    dt_tensor *input, dt_tensor *index, dt_tensor **out) DT_NOEXCEPT;
+
+/** gather, with broadcasting.
+ * @param input The input tensor.
+ * @param indices int64 indices; they broadcast against the input but in the dimension, if there is
+ *   one, and may count from its end.
+ * @param dim The dimension; absent means the elements in row-major order. PyTorch's default:
+ *   absent.
+ * @throws IndexError: an index is out of range.
+ * @throws RuntimeError: shapes do not fit, or the indices have another dtype. */
+DT_MUST_CHECK DT_API dt_status dt_take_along_dim(
+    dt_tensor *input, dt_tensor *indices, const int64_t *dim, dt_tensor **out) DT_NOEXCEPT;
+
+/** A copy of the input with other elements at positions.
+ * @param input The input tensor.
+ * @param index int64 positions in row-major order; negative ones count from the end.
+ * @param source What to write: as many elements.
+ * @param accumulate Add instead of replacing; repeated indices then add up. PyTorch's default:
+ *   false.
+ * @throws IndexError: a position is out of range, or the counts differ.
+ * @throws RuntimeError: dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_put(
+    dt_tensor *input, dt_tensor *index, dt_tensor *source, int32_t accumulate,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `put`.
+ * @param input The tensor that is written. Written.
+ * @param index int64 positions in row-major order; negative ones count from the end.
+ * @param source What to write: as many elements.
+ * @param accumulate Add instead of replacing; repeated indices then add up. PyTorch's default:
+ *   false.
+ * @throws IndexError: a position is out of range, or the counts differ.
+ * @throws RuntimeError: dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_put_(
+    dt_tensor *input, dt_tensor *index, dt_tensor *source, int32_t accumulate) DT_NOEXCEPT;
+
+/** The first positions of nonzero elements, as many as size says: int64 [size, dimensions].
+ * @param input The input tensor.
+ * @param size How many positions there are to be.
+ * @param fill_value What fills the rows that are left. PyTorch's default: -1.
+ * @throws RuntimeError: size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_nonzero_static(
+    dt_tensor *input, int64_t size, int64_t fill_value, dt_tensor **out) DT_NOEXCEPT;
 
 /** The elements where the mask holds, 1-d.
  * @param input The input tensor.

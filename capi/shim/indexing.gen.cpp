@@ -151,6 +151,196 @@ dt_status dt_scatter_add_(
   });
 }
 
+dt_status dt_scatter_reduce(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, const char *reduce,
+    int32_t include_self, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("scatter_reduce", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Pin<dt_tensor> src_pin(src, "src"); auto& src_ = *src_pin;
+    const std::string reduce_ = string(reduce, "reduce");
+    const bool include_self_ = include_self != 0;
+    need(out, "out");
+    put(out, dt::scatter_reduce(input_, dim_, index_, src_, reduce_, include_self_));
+  });
+}
+
+dt_status dt_scatter_reduce_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, const char *reduce,
+    int32_t include_self) noexcept {
+  return guard("scatter_reduce_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Pin<dt_tensor> src_pin(src, "src"); auto& src_ = *src_pin;
+    const std::string reduce_ = string(reduce, "reduce");
+    const bool include_self_ = include_self != 0;
+    dt::scatter_reduce_(input_, dim_, index_, src_, reduce_, include_self_);
+  });
+}
+
+dt_status dt_index_reduce(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, const char *reduce,
+    int32_t include_self, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("index_reduce", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
+    const std::string reduce_ = string(reduce, "reduce");
+    const bool include_self_ = include_self != 0;
+    need(out, "out");
+    put(out, dt::index_reduce(input_, dim_, index_, source_, reduce_, include_self_));
+  });
+}
+
+dt_status dt_index_reduce_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, const char *reduce,
+    int32_t include_self) noexcept {
+  return guard("index_reduce_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
+    const std::string reduce_ = string(reduce, "reduce");
+    const bool include_self_ = include_self != 0;
+    dt::index_reduce_(input_, dim_, index_, source_, reduce_, include_self_);
+  });
+}
+
+dt_status dt_index_fill(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *value, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("index_fill", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Operand value_ = operand(value, value_kind, value_i, value_f, "value");
+    need(out, "out");
+    put(out, dt::index_fill(input_, dim_, index_, value_));
+  });
+}
+
+dt_status dt_index_fill_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *value, dt_scalar_kind value_kind,
+    int64_t value_i, double value_f) noexcept {
+  return guard("index_fill_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Operand value_ = operand(value, value_kind, value_i, value_f, "value");
+    dt::index_fill_(input_, dim_, index_, value_);
+  });
+}
+
+dt_status dt_index_copy(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("index_copy", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
+    need(out, "out");
+    put(out, dt::index_copy(input_, dim_, index_, source_));
+  });
+}
+
+dt_status dt_index_copy_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source) noexcept {
+  return guard("index_copy_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto dim_ = dim;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
+    dt::index_copy_(input_, dim_, index_, source_);
+  });
+}
+
+dt_status dt_masked_scatter(
+    dt_tensor *input, dt_tensor *mask, dt_tensor *source, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("masked_scatter", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> mask_pin(mask, "mask"); auto& mask_ = *mask_pin;
+    const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
+    need(out, "out");
+    put(out, dt::masked_scatter(input_, mask_, source_));
+  });
+}
+
+dt_status dt_masked_scatter_(dt_tensor *input, dt_tensor *mask, dt_tensor *source) noexcept {
+  return guard("masked_scatter_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> mask_pin(mask, "mask"); auto& mask_ = *mask_pin;
+    const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
+    dt::masked_scatter_(input_, mask_, source_);
+  });
+}
+
+dt_status dt_take(dt_tensor *input, dt_tensor *index, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("take", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    need(out, "out");
+    put(out, dt::take(input_, index_));
+  });
+}
+
+dt_status dt_take_along_dim(
+    dt_tensor *input, dt_tensor *indices, const int64_t *dim, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("take_along_dim", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> indices_pin(indices, "indices"); auto& indices_ = *indices_pin;
+    const auto dim_ = optional_number(dim);
+    need(out, "out");
+    put(out, dt::take_along_dim(input_, indices_, dim_));
+  });
+}
+
+dt_status dt_put(
+    dt_tensor *input, dt_tensor *index, dt_tensor *source, int32_t accumulate,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("put", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
+    const bool accumulate_ = accumulate != 0;
+    need(out, "out");
+    put(out, dt::put(input_, index_, source_, accumulate_));
+  });
+}
+
+dt_status dt_put_(
+    dt_tensor *input, dt_tensor *index, dt_tensor *source, int32_t accumulate) noexcept {
+  return guard("put_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> index_pin(index, "index"); auto& index_ = *index_pin;
+    const Pin<dt_tensor> source_pin(source, "source"); auto& source_ = *source_pin;
+    const bool accumulate_ = accumulate != 0;
+    dt::put_(input_, index_, source_, accumulate_);
+  });
+}
+
+dt_status dt_nonzero_static(
+    dt_tensor *input, int64_t size, int64_t fill_value, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("nonzero_static", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto size_ = size;
+    const auto fill_value_ = fill_value;
+    need(out, "out");
+    put(out, dt::nonzero_static(input_, size_, fill_value_));
+  });
+}
+
 dt_status dt_masked_select(dt_tensor *input, dt_tensor *mask, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("masked_select", [&] {

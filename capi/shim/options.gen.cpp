@@ -210,6 +210,16 @@ dt_status dt_nn_bce_with_logits_loss_options_init(dt_nn_bce_with_logits_loss_opt
   return guard("nn_bce_with_logits_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_fold_options_init(dt_nn_fold_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_fold_options initial = DT_NN_FOLD_OPTIONS_INIT;
+  return guard("nn_fold_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_unfold_options_init(dt_nn_unfold_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_unfold_options initial = DT_NN_UNFOLD_OPTIONS_INIT;
+  return guard("nn_unfold_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_sgd_options_init(dt_sgd_options* options, int64_t struct_size) noexcept {
   static const dt_sgd_options initial = DT_SGD_OPTIONS_INIT;
   return guard("sgd_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });

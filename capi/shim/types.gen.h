@@ -827,6 +827,42 @@ inline NnBceWithLogitsLossOptions read(const dt_nn_bce_with_logits_loss_options*
   return o;
 }
 
+static_assert(sizeof(dt_nn_fold_options) == 56);
+static_assert(offsetof(dt_nn_fold_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_fold_options, dilation) == 8);
+static_assert(offsetof(dt_nn_fold_options, dilation_n) == 16);
+static_assert(offsetof(dt_nn_fold_options, padding) == 24);
+static_assert(offsetof(dt_nn_fold_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_fold_options, stride) == 40);
+static_assert(offsetof(dt_nn_fold_options, stride_n) == 48);
+inline NnFoldOptions read(const dt_nn_fold_options* given, const char* name) {
+  dt_nn_fold_options c = DT_NN_FOLD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnFoldOptions o;
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  return o;
+}
+
+static_assert(sizeof(dt_nn_unfold_options) == 56);
+static_assert(offsetof(dt_nn_unfold_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_unfold_options, dilation) == 8);
+static_assert(offsetof(dt_nn_unfold_options, dilation_n) == 16);
+static_assert(offsetof(dt_nn_unfold_options, padding) == 24);
+static_assert(offsetof(dt_nn_unfold_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_unfold_options, stride) == 40);
+static_assert(offsetof(dt_nn_unfold_options, stride_n) == 48);
+inline NnUnfoldOptions read(const dt_nn_unfold_options* given, const char* name) {
+  dt_nn_unfold_options c = DT_NN_UNFOLD_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnUnfoldOptions o;
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  return o;
+}
+
 static_assert(sizeof(dt_sgd_options) == 48);
 static_assert(offsetof(dt_sgd_options, struct_size) == 0);
 static_assert(offsetof(dt_sgd_options, lr) == 8);

@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/ops/copy.h"
+#include "core/ops/shapes.gen.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
@@ -31,6 +32,17 @@ inline double number(const Tensor& x) {
 
 inline int64_t dim(const Tensor& x) {
   return x.ndim();
+}
+
+// pad with the word for a mode.
+inline Tensor pad(const Tensor& input, IntList margins, const std::string& mode,
+                  const std::optional<Scalar>& value = std::nullopt) {
+  return pad(input, margins,
+             mode == "reflect"     ? PaddingMode::kReflect
+             : mode == "replicate" ? PaddingMode::kReplicate
+             : mode == "circular"  ? PaddingMode::kCircular
+                                   : PaddingMode::kConstant,
+             value);
 }
 
 // A list of n numbers; one number stands for n equal ones.

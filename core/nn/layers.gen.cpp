@@ -58,15 +58,15 @@ class Conv1d final : public Module {
         stride(options.stride),
         padding(options.padding),
         dilation(options.dilation),
-        groups(options.groups) {
+        groups(options.groups),
+        padding_mode(options.padding_mode) {
     const auto& bias = options.bias;
-    const auto& padding_mode = options.padding_mode;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
     DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
     DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    DT_CHECK(padding_mode == "zeros", kValueError, "padding_mode must be 'zeros'");
+    DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
     fan_in = (in_channels / groups) * kernel_size[0];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
     register_parameter("weight", empty({out_channels, in_channels / groups, kernel_size[0]}, dtype, device));
@@ -78,7 +78,7 @@ class Conv1d final : public Module {
     if (target.defined()) fail_target(false);
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return conv1d(input, weight, bias, stride, padding, dilation, groups);
+    return (padding_mode == "zeros") ? conv1d(input, weight, bias, stride, padding, dilation, groups) : conv1d(pad(input, {padding[0], padding[0]}, padding_mode), weight, bias, stride, {0}, dilation, groups);
   }
 
  private:
@@ -94,6 +94,7 @@ class Conv1d final : public Module {
   std::vector<int64_t> padding;
   std::vector<int64_t> dilation;
   int64_t groups;
+  std::string padding_mode;
   double fan_in;
   double bound;
 };
@@ -106,15 +107,15 @@ class Conv2d final : public Module {
         stride(expand_list(options.stride, 2, "Conv2d", "stride")),
         padding(expand_list(options.padding, 2, "Conv2d", "padding")),
         dilation(expand_list(options.dilation, 2, "Conv2d", "dilation")),
-        groups(options.groups) {
+        groups(options.groups),
+        padding_mode(options.padding_mode) {
     const auto& bias = options.bias;
-    const auto& padding_mode = options.padding_mode;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
     DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
     DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    DT_CHECK(padding_mode == "zeros", kValueError, "padding_mode must be 'zeros'");
+    DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
     fan_in = ((in_channels / groups) * this->kernel_size[0]) * this->kernel_size[1];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
     register_parameter("weight", empty({out_channels, in_channels / groups, this->kernel_size[0], this->kernel_size[1]}, dtype, device));
@@ -126,7 +127,7 @@ class Conv2d final : public Module {
     if (target.defined()) fail_target(false);
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return conv2d(input, weight, bias, stride, padding, dilation, groups);
+    return (padding_mode == "zeros") ? conv2d(input, weight, bias, stride, padding, dilation, groups) : conv2d(pad(input, {padding[1], padding[1], padding[0], padding[0]}, padding_mode), weight, bias, stride, {0, 0}, dilation, groups);
   }
 
  private:
@@ -143,6 +144,7 @@ class Conv2d final : public Module {
   std::vector<int64_t> padding;
   std::vector<int64_t> dilation;
   int64_t groups;
+  std::string padding_mode;
   double fan_in;
   double bound;
 };
@@ -155,15 +157,15 @@ class Conv3d final : public Module {
         stride(expand_list(options.stride, 3, "Conv3d", "stride")),
         padding(expand_list(options.padding, 3, "Conv3d", "padding")),
         dilation(expand_list(options.dilation, 3, "Conv3d", "dilation")),
-        groups(options.groups) {
+        groups(options.groups),
+        padding_mode(options.padding_mode) {
     const auto& bias = options.bias;
-    const auto& padding_mode = options.padding_mode;
     const auto& device = options.device;
     const auto& dtype = options.dtype;
     DT_CHECK(groups > 0, kValueError, "groups must be a positive integer");
     DT_CHECK((in_channels % groups) == 0, kValueError, "in_channels must be divisible by groups");
     DT_CHECK((out_channels % groups) == 0, kValueError, "out_channels must be divisible by groups");
-    DT_CHECK(padding_mode == "zeros", kValueError, "padding_mode must be 'zeros'");
+    DT_CHECK((padding_mode == "zeros") || (padding_mode == "reflect") || (padding_mode == "replicate") || (padding_mode == "circular"), kValueError, "padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'");
     fan_in = (((in_channels / groups) * this->kernel_size[0]) * this->kernel_size[1]) * this->kernel_size[2];
     bound = (fan_in > 0) ? (double(1) / double(sqrt(fan_in))) : 0;
     register_parameter("weight", empty({out_channels, in_channels / groups, this->kernel_size[0], this->kernel_size[1], this->kernel_size[2]}, dtype, device));
@@ -175,7 +177,7 @@ class Conv3d final : public Module {
     if (target.defined()) fail_target(false);
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
-    return conv3d(input, weight, bias, stride, padding, dilation, groups);
+    return (padding_mode == "zeros") ? conv3d(input, weight, bias, stride, padding, dilation, groups) : conv3d(pad(input, {padding[2], padding[2], padding[1], padding[1], padding[0], padding[0]}, padding_mode), weight, bias, stride, {0, 0, 0}, dilation, groups);
   }
 
  private:
@@ -192,6 +194,7 @@ class Conv3d final : public Module {
   std::vector<int64_t> padding;
   std::vector<int64_t> dilation;
   int64_t groups;
+  std::string padding_mode;
   double fan_in;
   double bound;
 };
@@ -1186,6 +1189,364 @@ class BCEWithLogitsLoss final : public Module {
   Tensor pos_weight;
 };
 
+class Unflatten final : public Module {
+ public:
+  Unflatten(int64_t dim, IntList unflattened_size)
+      : Module("Unflatten"),
+        dim(dim),
+        unflattened_size(unflattened_size.to_vector()) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return unflatten(input, dim, unflattened_size);
+  }
+
+ private:
+  int64_t dim;
+  std::vector<int64_t> unflattened_size;
+};
+
+class Fold final : public Module {
+ public:
+  Fold(IntList output_size, IntList kernel_size, const NnFoldOptions& options)
+      : Module("Fold"),
+        output_size(expand_list(output_size, 2, "Fold", "output_size")),
+        kernel_size(expand_list(kernel_size, 2, "Fold", "kernel_size")),
+        dilation(expand_list(options.dilation, 2, "Fold", "dilation")),
+        padding(expand_list(options.padding, 2, "Fold", "padding")),
+        stride(expand_list(options.stride, 2, "Fold", "stride")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return fold(input, output_size, kernel_size, dilation, padding, stride);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+  std::vector<int64_t> kernel_size;
+  std::vector<int64_t> dilation;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> stride;
+};
+
+class Unfold final : public Module {
+ public:
+  Unfold(IntList kernel_size, const NnUnfoldOptions& options)
+      : Module("Unfold"),
+        kernel_size(expand_list(kernel_size, 2, "Unfold", "kernel_size")),
+        dilation(expand_list(options.dilation, 2, "Unfold", "dilation")),
+        padding(expand_list(options.padding, 2, "Unfold", "padding")),
+        stride(expand_list(options.stride, 2, "Unfold", "stride")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return im2col(input, kernel_size, dilation, padding, stride);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::vector<int64_t> dilation;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> stride;
+};
+
+class PixelShuffle final : public Module {
+ public:
+  explicit PixelShuffle(int64_t upscale_factor)
+      : Module("PixelShuffle"),
+        upscale_factor(upscale_factor) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pixel_shuffle(input, upscale_factor);
+  }
+
+ private:
+  int64_t upscale_factor;
+};
+
+class PixelUnshuffle final : public Module {
+ public:
+  explicit PixelUnshuffle(int64_t downscale_factor)
+      : Module("PixelUnshuffle"),
+        downscale_factor(downscale_factor) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pixel_unshuffle(input, downscale_factor);
+  }
+
+ private:
+  int64_t downscale_factor;
+};
+
+class ChannelShuffle final : public Module {
+ public:
+  explicit ChannelShuffle(int64_t groups)
+      : Module("ChannelShuffle"),
+        groups(groups) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return channel_shuffle(input, groups);
+  }
+
+ private:
+  int64_t groups;
+};
+
+class ZeroPad1d final : public Module {
+ public:
+  explicit ZeroPad1d(IntList padding)
+      : Module("ZeroPad1d"),
+        padding(expand_list(padding, 2, "ZeroPad1d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding);
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class ZeroPad2d final : public Module {
+ public:
+  explicit ZeroPad2d(IntList padding)
+      : Module("ZeroPad2d"),
+        padding(expand_list(padding, 4, "ZeroPad2d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding);
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class ZeroPad3d final : public Module {
+ public:
+  explicit ZeroPad3d(IntList padding)
+      : Module("ZeroPad3d"),
+        padding(expand_list(padding, 6, "ZeroPad3d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding);
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class ConstantPad1d final : public Module {
+ public:
+  ConstantPad1d(IntList padding, double value)
+      : Module("ConstantPad1d"),
+        padding(expand_list(padding, 2, "ConstantPad1d", "padding")),
+        value(value) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "constant", value);
+  }
+
+ private:
+  std::vector<int64_t> padding;
+  double value;
+};
+
+class ConstantPad2d final : public Module {
+ public:
+  ConstantPad2d(IntList padding, double value)
+      : Module("ConstantPad2d"),
+        padding(expand_list(padding, 4, "ConstantPad2d", "padding")),
+        value(value) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "constant", value);
+  }
+
+ private:
+  std::vector<int64_t> padding;
+  double value;
+};
+
+class ConstantPad3d final : public Module {
+ public:
+  ConstantPad3d(IntList padding, double value)
+      : Module("ConstantPad3d"),
+        padding(expand_list(padding, 6, "ConstantPad3d", "padding")),
+        value(value) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "constant", value);
+  }
+
+ private:
+  std::vector<int64_t> padding;
+  double value;
+};
+
+class ReflectionPad1d final : public Module {
+ public:
+  explicit ReflectionPad1d(IntList padding)
+      : Module("ReflectionPad1d"),
+        padding(expand_list(padding, 2, "ReflectionPad1d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "reflect");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class ReflectionPad2d final : public Module {
+ public:
+  explicit ReflectionPad2d(IntList padding)
+      : Module("ReflectionPad2d"),
+        padding(expand_list(padding, 4, "ReflectionPad2d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "reflect");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class ReflectionPad3d final : public Module {
+ public:
+  explicit ReflectionPad3d(IntList padding)
+      : Module("ReflectionPad3d"),
+        padding(expand_list(padding, 6, "ReflectionPad3d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "reflect");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class ReplicationPad1d final : public Module {
+ public:
+  explicit ReplicationPad1d(IntList padding)
+      : Module("ReplicationPad1d"),
+        padding(expand_list(padding, 2, "ReplicationPad1d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "replicate");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class ReplicationPad2d final : public Module {
+ public:
+  explicit ReplicationPad2d(IntList padding)
+      : Module("ReplicationPad2d"),
+        padding(expand_list(padding, 4, "ReplicationPad2d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "replicate");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class ReplicationPad3d final : public Module {
+ public:
+  explicit ReplicationPad3d(IntList padding)
+      : Module("ReplicationPad3d"),
+        padding(expand_list(padding, 6, "ReplicationPad3d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "replicate");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class CircularPad1d final : public Module {
+ public:
+  explicit CircularPad1d(IntList padding)
+      : Module("CircularPad1d"),
+        padding(expand_list(padding, 2, "CircularPad1d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "circular");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class CircularPad2d final : public Module {
+ public:
+  explicit CircularPad2d(IntList padding)
+      : Module("CircularPad2d"),
+        padding(expand_list(padding, 4, "CircularPad2d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "circular");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
+class CircularPad3d final : public Module {
+ public:
+  explicit CircularPad3d(IntList padding)
+      : Module("CircularPad3d"),
+        padding(expand_list(padding, 6, "CircularPad3d", "padding")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return pad(input, padding, "circular");
+  }
+
+ private:
+  std::vector<int64_t> padding;
+};
+
 }  // namespace
 
 Ref<Module> nn_linear(int64_t in_features, int64_t out_features, const NnLinearOptions& options) {
@@ -1382,6 +1743,90 @@ Ref<Module> nn_bce_loss(const NnBceLossOptions& options) {
 
 Ref<Module> nn_bce_with_logits_loss(const NnBceWithLogitsLossOptions& options) {
   return Ref<Module>::adopt(new BCEWithLogitsLoss(options));
+}
+
+Ref<Module> nn_unflatten(int64_t dim, IntList unflattened_size) {
+  return Ref<Module>::adopt(new Unflatten(dim, unflattened_size));
+}
+
+Ref<Module> nn_fold(IntList output_size, IntList kernel_size, const NnFoldOptions& options) {
+  return Ref<Module>::adopt(new Fold(output_size, kernel_size, options));
+}
+
+Ref<Module> nn_unfold(IntList kernel_size, const NnUnfoldOptions& options) {
+  return Ref<Module>::adopt(new Unfold(kernel_size, options));
+}
+
+Ref<Module> nn_pixel_shuffle(int64_t upscale_factor) {
+  return Ref<Module>::adopt(new PixelShuffle(upscale_factor));
+}
+
+Ref<Module> nn_pixel_unshuffle(int64_t downscale_factor) {
+  return Ref<Module>::adopt(new PixelUnshuffle(downscale_factor));
+}
+
+Ref<Module> nn_channel_shuffle(int64_t groups) {
+  return Ref<Module>::adopt(new ChannelShuffle(groups));
+}
+
+Ref<Module> nn_zero_pad1d(IntList padding) {
+  return Ref<Module>::adopt(new ZeroPad1d(padding));
+}
+
+Ref<Module> nn_zero_pad2d(IntList padding) {
+  return Ref<Module>::adopt(new ZeroPad2d(padding));
+}
+
+Ref<Module> nn_zero_pad3d(IntList padding) {
+  return Ref<Module>::adopt(new ZeroPad3d(padding));
+}
+
+Ref<Module> nn_constant_pad1d(IntList padding, double value) {
+  return Ref<Module>::adopt(new ConstantPad1d(padding, value));
+}
+
+Ref<Module> nn_constant_pad2d(IntList padding, double value) {
+  return Ref<Module>::adopt(new ConstantPad2d(padding, value));
+}
+
+Ref<Module> nn_constant_pad3d(IntList padding, double value) {
+  return Ref<Module>::adopt(new ConstantPad3d(padding, value));
+}
+
+Ref<Module> nn_reflection_pad1d(IntList padding) {
+  return Ref<Module>::adopt(new ReflectionPad1d(padding));
+}
+
+Ref<Module> nn_reflection_pad2d(IntList padding) {
+  return Ref<Module>::adopt(new ReflectionPad2d(padding));
+}
+
+Ref<Module> nn_reflection_pad3d(IntList padding) {
+  return Ref<Module>::adopt(new ReflectionPad3d(padding));
+}
+
+Ref<Module> nn_replication_pad1d(IntList padding) {
+  return Ref<Module>::adopt(new ReplicationPad1d(padding));
+}
+
+Ref<Module> nn_replication_pad2d(IntList padding) {
+  return Ref<Module>::adopt(new ReplicationPad2d(padding));
+}
+
+Ref<Module> nn_replication_pad3d(IntList padding) {
+  return Ref<Module>::adopt(new ReplicationPad3d(padding));
+}
+
+Ref<Module> nn_circular_pad1d(IntList padding) {
+  return Ref<Module>::adopt(new CircularPad1d(padding));
+}
+
+Ref<Module> nn_circular_pad2d(IntList padding) {
+  return Ref<Module>::adopt(new CircularPad2d(padding));
+}
+
+Ref<Module> nn_circular_pad3d(IntList padding) {
+  return Ref<Module>::adopt(new CircularPad3d(padding));
 }
 
 }  // namespace dt

@@ -171,4 +171,67 @@ Ref<Module> nn_bce_loss(const NnBceLossOptions& options);
 // BCELoss of sigmoid(input), without overflow.
 Ref<Module> nn_bce_with_logits_loss(const NnBceWithLogitsLossOptions& options);
 
+// Splits one dimension into several.
+Ref<Module> nn_unflatten(int64_t dim, IntList unflattened_size);
+
+// Adds up windows, as columns, to images.
+Ref<Module> nn_fold(IntList output_size, IntList kernel_size, const NnFoldOptions& options);
+
+// The windows of images as columns.
+Ref<Module> nn_unfold(IntList kernel_size, const NnUnfoldOptions& options);
+
+// Spreads channels over the plane (arXiv 1609.05158).
+Ref<Module> nn_pixel_shuffle(int64_t upscale_factor);
+
+// The inverse of PixelShuffle.
+Ref<Module> nn_pixel_unshuffle(int64_t downscale_factor);
+
+// Puts the first channels of all groups in front, then their second ones, and so on.
+Ref<Module> nn_channel_shuffle(int64_t groups);
+
+// Pads the last dimension with zeros.
+Ref<Module> nn_zero_pad1d(IntList padding);
+
+// Pads the last 2 dimensions with zeros.
+Ref<Module> nn_zero_pad2d(IntList padding);
+
+// Pads the last 3 dimensions with zeros.
+Ref<Module> nn_zero_pad3d(IntList padding);
+
+// Pads the last dimension with one number.
+Ref<Module> nn_constant_pad1d(IntList padding, double value);
+
+// Pads the last 2 dimensions with one number.
+Ref<Module> nn_constant_pad2d(IntList padding, double value);
+
+// Pads the last 3 dimensions with one number.
+Ref<Module> nn_constant_pad3d(IntList padding, double value);
+
+// Pads the last dimension with the elements in a mirror on the last one.
+Ref<Module> nn_reflection_pad1d(IntList padding);
+
+// Pads the last 2 dimensions with the elements in a mirror on the last one.
+Ref<Module> nn_reflection_pad2d(IntList padding);
+
+// Pads the last 3 dimensions with the elements in a mirror on the last one.
+Ref<Module> nn_reflection_pad3d(IntList padding);
+
+// Pads the last dimension with the last element.
+Ref<Module> nn_replication_pad1d(IntList padding);
+
+// Pads the last 2 dimensions with the last element.
+Ref<Module> nn_replication_pad2d(IntList padding);
+
+// Pads the last 3 dimensions with the last element.
+Ref<Module> nn_replication_pad3d(IntList padding);
+
+// Pads the last dimension with the elements from the other end on.
+Ref<Module> nn_circular_pad1d(IntList padding);
+
+// Pads the last 2 dimensions with the elements from the other end on.
+Ref<Module> nn_circular_pad2d(IntList padding);
+
+// Pads the last 3 dimensions with the elements from the other end on.
+Ref<Module> nn_circular_pad3d(IntList padding);
+
 }  // namespace dt

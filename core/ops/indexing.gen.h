@@ -59,6 +59,62 @@ Tensor scatter_add(const Tensor& input, int64_t dim, const Tensor& index, const 
 const Tensor& scatter_add_(
     const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src);
 
+// scatter that combines elements which meet, by their sum, product, mean, maximum or minimum.
+Tensor scatter_reduce(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
+    const std::string& reduce, bool include_self = true);
+
+// In-place version of `scatter_reduce`.
+const Tensor& scatter_reduce_(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
+    const std::string& reduce, bool include_self = true);
+
+// index_add with the product, mean, maximum or minimum in place of the sum.
+Tensor index_reduce(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+    const std::string& reduce, bool include_self = true);
+
+// In-place version of `index_reduce`.
+const Tensor& index_reduce_(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+    const std::string& reduce, bool include_self = true);
+
+// A copy of the input with one number in the slices that the index names.
+Tensor index_fill(const Tensor& input, int64_t dim, const Tensor& index, const Operand& value);
+
+// In-place version of `index_fill`.
+const Tensor& index_fill_(
+    const Tensor& input, int64_t dim, const Tensor& index, const Operand& value);
+
+// A copy of the input with other slices where the index names them.
+Tensor index_copy(const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source);
+
+// In-place version of `index_copy`.
+const Tensor& index_copy_(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source);
+
+// A copy of the input with elements of source, in their order, where the mask holds.
+Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source);
+
+// In-place version of `masked_scatter`.
+const Tensor& masked_scatter_(const Tensor& input, const Tensor& mask, const Tensor& source);
+
+// The elements at positions, in the index's shape.
+Tensor take(const Tensor& input, const Tensor& index);
+
+// gather, with broadcasting.
+Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<int64_t> dim = {});
+
+// A copy of the input with other elements at positions.
+Tensor put(const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate = false);
+
+// In-place version of `put`.
+const Tensor& put_(
+    const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate = false);
+
+// The first positions of nonzero elements, as many as size says: int64 [size, dimensions].
+Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value = -1);
+
 // The elements where the mask holds, 1-d.
 Tensor masked_select(const Tensor& input, const Tensor& mask);
 

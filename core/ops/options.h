@@ -50,7 +50,7 @@ struct NnConv1dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Must be zeros.
+  // What padding is filled with: zeros, reflect, replicate or circular.
   std::string padding_mode = "zeros";
   // Where its tensors are made.
   Device device;
@@ -70,7 +70,7 @@ struct NnConv2dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Must be zeros.
+  // What padding is filled with: zeros, reflect, replicate or circular.
   std::string padding_mode = "zeros";
   // Where its tensors are made.
   Device device;
@@ -90,7 +90,7 @@ struct NnConv3dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Must be zeros.
+  // What padding is filled with: zeros, reflect, replicate or circular.
   std::string padding_mode = "zeros";
   // Where its tensors are made.
   Device device;
@@ -462,6 +462,26 @@ struct NnBceWithLogitsLossOptions {
   Reduction reduction = Reduction::kMean;
   // A factor for the positive part, or absent.
   Tensor pos_weight;
+};
+
+// Named arguments of dt_nn_fold.
+struct NnFoldOptions {
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1};
+};
+
+// Named arguments of dt_nn_unfold.
+struct NnUnfoldOptions {
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1};
 };
 
 // Settings of SGD.

@@ -8,6 +8,21 @@
 
 namespace dt::calls {
 
+// What is in y at the index, combined with source; y was written before.
+struct ScatterFold : Call {
+  const dt_view& y;
+  const dt_view& source;
+  const dt_view& index;
+  int64_t dim;
+
+  explicit ScatterFold(const dt_call* call)
+      : Call(call),
+        y(call->out[0]),
+        source(call->in[0]),
+        index(call->in[1]),
+        dim(call->ints[0]) {}
+};
+
 // Advanced indexing. All views are broadcast to y's shape; x has stride 0 in the indexed positions.
 // y[p] = x at p plus the sum over k of index_k[p] * stride_k, with the size and the element stride
 // of each indexed dimension. Negative indices count from the end.
@@ -182,6 +197,12 @@ int32_t index_sum(const dt_stream* stream, const calls::IndexSum& call);
 int32_t index_add(const dt_stream* stream, const calls::IndexAdd& call);
 int32_t gather(const dt_stream* stream, const calls::Gather& call);
 int32_t scatter(const dt_stream* stream, const calls::Scatter& call);
+// y[index[i][j][k]][j][k] *= source[i][j][k] for dim 0, in row-major order; y was written before.
+int32_t scatter_prod(const dt_stream* stream, const calls::ScatterFold& call);
+// scatter_prod with the larger one of the two; NaN is the largest.
+int32_t scatter_amax(const dt_stream* stream, const calls::ScatterFold& call);
+// scatter_prod with the smaller one of the two; NaN is the smallest.
+int32_t scatter_amin(const dt_stream* stream, const calls::ScatterFold& call);
 int32_t nonzero_count(const dt_stream* stream, const calls::NonzeroCount& call);
 int64_t nonzero_count_workspace(const dt_stream* stream, const calls::NonzeroCount& call);
 int32_t nonzero(const dt_stream* stream, const calls::Nonzero& call);
@@ -203,6 +224,12 @@ int64_t index_add_workspace(const dt_stream* stream, const calls::IndexAdd& call
 int32_t gather(const dt_stream* stream, const calls::Gather& call);
 int32_t scatter(const dt_stream* stream, const calls::Scatter& call);
 int64_t scatter_workspace(const dt_stream* stream, const calls::Scatter& call);
+// y[index[i][j][k]][j][k] *= source[i][j][k] for dim 0, in row-major order; y was written before.
+int32_t scatter_prod(const dt_stream* stream, const calls::ScatterFold& call);
+// scatter_prod with the larger one of the two; NaN is the largest.
+int32_t scatter_amax(const dt_stream* stream, const calls::ScatterFold& call);
+// scatter_prod with the smaller one of the two; NaN is the smallest.
+int32_t scatter_amin(const dt_stream* stream, const calls::ScatterFold& call);
 int32_t nonzero_count(const dt_stream* stream, const calls::NonzeroCount& call);
 int64_t nonzero_count_workspace(const dt_stream* stream, const calls::NonzeroCount& call);
 int32_t nonzero(const dt_stream* stream, const calls::Nonzero& call);

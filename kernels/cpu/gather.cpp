@@ -130,9 +130,32 @@ struct Unite {
   }
 };
 
+struct Multiply {
+  template <class T>
+  static T apply(T old, T value) {
+    if constexpr (kIsBool<T>) return old & value;
+    return static_cast<T>(old * value);
+  }
+};
+
+// NaN wins.
+struct Larger {
+  template <class T>
+  static T apply(T old, T value) {
+    return value > old || value != value ? value : old;
+  }
+};
+
+struct Smaller {
+  template <class T>
+  static T apply(T old, T value) {
+    return value < old || value != value ? value : old;
+  }
+};
+
 // Elements of type T are combined as Us.
-template <class Op, class T, class U>
-int32_t scatter_elements(const dt_stream* stream, const calls::Scatter& call) {
+template <class Op, class T, class U, class Call>
+int32_t scatter_elements(const dt_stream* stream, const Call& call) {
   const dt_view &y = call.y, &source = call.source, &index = call.index;
   GatherLines lines = make_lines(source, index, y, call.dim);
   const U number = source.immediate ? static_cast<U>(number_as<T>(source)) : U(0);
@@ -167,6 +190,18 @@ int32_t scatter_assign(const dt_stream* stream, const calls::Scatter& call) {
   });
 }
 
+// Integers multiply as WrapAround, without overflow, but are compared as what they are.
+template <class Op, bool kWraps>
+int32_t scatter_folded(const dt_stream* stream, const calls::ScatterFold& call) {
+  if (!check_index(stream, call.index, 0, target_of(call.y, call.dim).size)) return DT_KERNEL_INDEX;
+  if (count(call.index) == 0) return DT_KERNEL_OK;
+  return visit_value(call.y.dtype, [&](auto type) {
+    using T = typename decltype(type)::type;
+    using U = std::conditional_t<kWraps && !kIsBool<T>, WrapAround<T>, T>;
+    return scatter_elements<Op, T, U>(stream, call);
+  });
+}
+
 }  // namespace
 
 int32_t kernels::gather(const dt_stream* stream, const calls::Gather& call) {
@@ -184,6 +219,18 @@ int32_t kernels::scatter(const dt_stream* stream, const calls::Scatter& call) {
   if (!check_index(stream, index, 0, target_of(call.y, call.dim).size)) return DT_KERNEL_INDEX;
   if (count(index) == 0) return DT_KERNEL_OK;
   return call.accumulate ? scatter_add(stream, call) : scatter_assign(stream, call);
+}
+
+int32_t kernels::scatter_prod(const dt_stream* stream, const calls::ScatterFold& call) {
+  return scatter_folded<Multiply, true>(stream, call);
+}
+
+int32_t kernels::scatter_amax(const dt_stream* stream, const calls::ScatterFold& call) {
+  return scatter_folded<Larger, false>(stream, call);
+}
+
+int32_t kernels::scatter_amin(const dt_stream* stream, const calls::ScatterFold& call) {
+  return scatter_folded<Smaller, false>(stream, call);
 }
 
 }  // namespace dt::cpu

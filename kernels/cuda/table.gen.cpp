@@ -33,6 +33,9 @@ void add_kernels(dt_registry* registry) {
   add(registry, "index_add", run<IndexAdd, kernels::index_add>, workspace<IndexAdd, kernels::index_add_workspace>);
   add(registry, "gather", run<Gather, kernels::gather>);
   add(registry, "scatter", run<Scatter, kernels::scatter>, workspace<Scatter, kernels::scatter_workspace>);
+  add(registry, "scatter_prod", run<ScatterFold, kernels::scatter_prod>);
+  add(registry, "scatter_amax", run<ScatterFold, kernels::scatter_amax>);
+  add(registry, "scatter_amin", run<ScatterFold, kernels::scatter_amin>);
   add(registry, "nonzero_count", run<NonzeroCount, kernels::nonzero_count>, workspace<NonzeroCount, kernels::nonzero_count_workspace>);
   add(registry, "nonzero", run<Nonzero, kernels::nonzero>, workspace<Nonzero, kernels::nonzero_workspace>);
   add(registry, "triangle", run<Triangle, kernels::triangle>);

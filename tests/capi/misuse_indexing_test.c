@@ -168,6 +168,228 @@ static void test_scatter_add_(void) {
   EXPECT(HANDLE, "scatter_add_", dt_scatter_add_(good.tensor, 1, good.tensor, NULL));
 }
 
+static void test_scatter_reduce(void) {
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce((dt_tensor *)bad.released, 1, good.tensor, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(NULL, 1, good.tensor, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, NULL, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, good.tensor, NULL, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, good.tensor, good.tensor, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "scatter_reduce", dt_scatter_reduce(good.tensor, 1, good.tensor, good.tensor, "text", 1, NULL));
+}
+
+static void test_scatter_reduce_(void) {
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_((dt_tensor *)bad.released, 1, good.tensor, good.tensor, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(NULL, 1, good.tensor, good.tensor, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, NULL, good.tensor, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, "text", 1));
+  EXPECT(HANDLE, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, good.tensor, NULL, "text", 1));
+  EXPECT(TYPE_ERROR, "scatter_reduce_", dt_scatter_reduce_(good.tensor, 1, good.tensor, good.tensor, NULL, 1));
+}
+
+static void test_index_reduce(void) {
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce((dt_tensor *)bad.released, 1, good.tensor, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(NULL, 1, good.tensor, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(good.tensor, 1, NULL, good.tensor, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_reduce", dt_index_reduce(good.tensor, 1, good.tensor, NULL, "text", 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_reduce", dt_index_reduce(good.tensor, 1, good.tensor, good.tensor, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_reduce", dt_index_reduce(good.tensor, 1, good.tensor, good.tensor, "text", 1, NULL));
+}
+
+static void test_index_reduce_(void) {
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_((dt_tensor *)bad.released, 1, good.tensor, good.tensor, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(NULL, 1, good.tensor, good.tensor, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(good.tensor, 1, NULL, good.tensor, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, "text", 1));
+  EXPECT(HANDLE, "index_reduce_", dt_index_reduce_(good.tensor, 1, good.tensor, NULL, "text", 1));
+  EXPECT(TYPE_ERROR, "index_reduce_", dt_index_reduce_(good.tensor, 1, good.tensor, good.tensor, NULL, 1));
+}
+
+static void test_index_fill(void) {
+  EXPECT(HANDLE, "index_fill", dt_index_fill((dt_tensor *)bad.released, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill(NULL, 1, good.tensor, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill(good.tensor, 1, NULL, good.tensor, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_fill", dt_index_fill(good.tensor, 1, good.tensor, NULL, 99, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_fill", dt_index_fill(good.tensor, 1, good.tensor, NULL, 0, 0, 0.0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_fill", dt_index_fill(good.tensor, 1, good.tensor, good.tensor, 0, 0, 0.0, NULL));
+}
+
+static void test_index_fill_(void) {
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_((dt_tensor *)bad.released, 1, good.tensor, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_(NULL, 1, good.tensor, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_(good.tensor, 1, NULL, good.tensor, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0));
+  EXPECT(TYPE_ERROR, "index_fill_", dt_index_fill_(good.tensor, 1, good.tensor, NULL, 99, 0, 0.0));
+  EXPECT(HANDLE, "index_fill_", dt_index_fill_(good.tensor, 1, good.tensor, NULL, 0, 0, 0.0));
+}
+
+static void test_index_copy(void) {
+  EXPECT(HANDLE, "index_copy", dt_index_copy((dt_tensor *)bad.released, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(NULL, 1, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(good.tensor, 1, NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "index_copy", dt_index_copy(good.tensor, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "index_copy", dt_index_copy(good.tensor, 1, good.tensor, good.tensor, NULL));
+}
+
+static void test_index_copy_(void) {
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_((dt_tensor *)bad.released, 1, good.tensor, good.tensor));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(NULL, 1, good.tensor, good.tensor));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(good.tensor, 1, (dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(good.tensor, 1, NULL, good.tensor));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(good.tensor, 1, good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "index_copy_", dt_index_copy_(good.tensor, 1, good.tensor, NULL));
+}
+
+static void test_masked_scatter(void) {
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter((dt_tensor *)bad.released, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter((dt_tensor *)bad.garbage, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter((dt_tensor *)bad.foreign, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(NULL, good.tensor, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(good.tensor, (dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(good.tensor, (dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(good.tensor, (dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(good.tensor, NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(good.tensor, good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(good.tensor, good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(good.tensor, good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "masked_scatter", dt_masked_scatter(good.tensor, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "masked_scatter", dt_masked_scatter(good.tensor, good.tensor, good.tensor, NULL));
+}
+
+static void test_masked_scatter_(void) {
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_((dt_tensor *)bad.released, good.tensor, good.tensor));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_((dt_tensor *)bad.garbage, good.tensor, good.tensor));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_((dt_tensor *)bad.foreign, good.tensor, good.tensor));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(NULL, good.tensor, good.tensor));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(good.tensor, (dt_tensor *)bad.released, good.tensor));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(good.tensor, (dt_tensor *)bad.garbage, good.tensor));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(good.tensor, (dt_tensor *)bad.foreign, good.tensor));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(good.tensor, NULL, good.tensor));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(good.tensor, good.tensor, (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(good.tensor, good.tensor, (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(good.tensor, good.tensor, (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "masked_scatter_", dt_masked_scatter_(good.tensor, good.tensor, NULL));
+}
+
+static void test_take(void) {
+  EXPECT(HANDLE, "take", dt_take((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take", dt_take((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take", dt_take((dt_tensor *)bad.foreign, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take", dt_take(NULL, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take", dt_take(good.tensor, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take", dt_take(good.tensor, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take", dt_take(good.tensor, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take", dt_take(good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "take", dt_take(good.tensor, good.tensor, NULL));
+}
+
+static void test_take_along_dim(void) {
+  EXPECT(HANDLE, "take_along_dim", dt_take_along_dim((dt_tensor *)bad.released, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take_along_dim", dt_take_along_dim((dt_tensor *)bad.garbage, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take_along_dim", dt_take_along_dim((dt_tensor *)bad.foreign, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take_along_dim", dt_take_along_dim(NULL, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take_along_dim", dt_take_along_dim(good.tensor, (dt_tensor *)bad.released, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take_along_dim", dt_take_along_dim(good.tensor, (dt_tensor *)bad.garbage, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take_along_dim", dt_take_along_dim(good.tensor, (dt_tensor *)bad.foreign, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "take_along_dim", dt_take_along_dim(good.tensor, NULL, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "take_along_dim", dt_take_along_dim(good.tensor, good.tensor, NULL, NULL));
+}
+
+static void test_put(void) {
+  EXPECT(HANDLE, "put", dt_put((dt_tensor *)bad.released, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(NULL, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(good.tensor, NULL, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "put", dt_put(good.tensor, good.tensor, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "put", dt_put(good.tensor, good.tensor, good.tensor, 1, NULL));
+}
+
+static void test_put_(void) {
+  EXPECT(HANDLE, "put_", dt_put_((dt_tensor *)bad.released, good.tensor, good.tensor, 1));
+  EXPECT(HANDLE, "put_", dt_put_((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1));
+  EXPECT(HANDLE, "put_", dt_put_((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1));
+  EXPECT(HANDLE, "put_", dt_put_(NULL, good.tensor, good.tensor, 1));
+  EXPECT(HANDLE, "put_", dt_put_(good.tensor, (dt_tensor *)bad.released, good.tensor, 1));
+  EXPECT(HANDLE, "put_", dt_put_(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1));
+  EXPECT(HANDLE, "put_", dt_put_(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1));
+  EXPECT(HANDLE, "put_", dt_put_(good.tensor, NULL, good.tensor, 1));
+  EXPECT(HANDLE, "put_", dt_put_(good.tensor, good.tensor, (dt_tensor *)bad.released, 1));
+  EXPECT(HANDLE, "put_", dt_put_(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1));
+  EXPECT(HANDLE, "put_", dt_put_(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1));
+  EXPECT(HANDLE, "put_", dt_put_(good.tensor, good.tensor, NULL, 1));
+}
+
+static void test_nonzero_static(void) {
+  EXPECT(HANDLE, "nonzero_static", dt_nonzero_static((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nonzero_static", dt_nonzero_static((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nonzero_static", dt_nonzero_static((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "nonzero_static", dt_nonzero_static(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nonzero_static", dt_nonzero_static(good.tensor, 1, 1, NULL));
+}
+
 static void test_masked_select(void) {
   EXPECT(HANDLE, "masked_select", dt_masked_select((dt_tensor *)bad.released, good.tensor, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "masked_select", dt_masked_select((dt_tensor *)bad.garbage, good.tensor, (dt_tensor **)&out.pointer[0]));
@@ -272,6 +494,21 @@ int main(void) {
   test_scatter_();
   test_scatter_add();
   test_scatter_add_();
+  test_scatter_reduce();
+  test_scatter_reduce_();
+  test_index_reduce();
+  test_index_reduce_();
+  test_index_fill();
+  test_index_fill_();
+  test_index_copy();
+  test_index_copy_();
+  test_masked_scatter();
+  test_masked_scatter_();
+  test_take();
+  test_take_along_dim();
+  test_put();
+  test_put_();
+  test_nonzero_static();
   test_masked_select();
   test_nonzero();
   test_one_hot();

@@ -1514,6 +1514,288 @@ static inline dt_module *T_do_nn_bce_with_logits_loss(
   T_OPTIONS_(nn_bce_with_logits_loss, \
     T_do_nn_bce_with_logits_loss(&T_nn_bce_with_logits_loss_o), __VA_ARGS__)
 
+/** T_nn_unflatten(dim: i64, unflattened_size: i64[])
+ * Splits one dimension into several. The module. */
+static inline dt_module *T_nn_unflatten(int64_t dim, T_Dims unflattened_size) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_unflatten(dim, unflattened_size.p, unflattened_size.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_fold(output_size: i64[2], kernel_size: i64[2], .dilation: i64[2] = [1, 1], .padding: i64[2]
+ *     = [0, 0], .stride: i64[2] = [1, 1])
+ * Adds up windows, as columns, to images. The module. */
+typedef struct {
+  T_Dims dilation;
+  T_Dims padding;
+  T_Dims stride;
+} T_nn_fold_options;
+static inline T_nn_fold_options T_nn_fold_defaults(void) {
+  T_nn_fold_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_fold(
+    T_Dims output_size, T_Dims kernel_size, const T_nn_fold_options *options) {
+  dt_module *result = NULL;
+  dt_nn_fold_options c_options = DT_NN_FOLD_OPTIONS_INIT;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  c_options.dilation = dilation_all.p;
+  c_options.dilation_n = dilation_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_fold(
+    output_size_all.p, output_size_all.n, kernel_size_all.p, kernel_size_all.n, &c_options,
+    &result));
+  return T_own_module_(result);
+}
+#define T_nn_fold(...) T_nn_fold_with_(__VA_ARGS__, )
+#define T_nn_fold_with_(output_size, kernel_size, ...) \
+  T_OPTIONS_(nn_fold, \
+    T_do_nn_fold(output_size, kernel_size, &T_nn_fold_o), __VA_ARGS__)
+
+/** T_nn_unfold(kernel_size: i64[2], .dilation: i64[2] = [1, 1], .padding: i64[2] = [0, 0], .stride:
+ *     i64[2] = [1, 1])
+ * The windows of images as columns. The module. */
+typedef struct {
+  T_Dims dilation;
+  T_Dims padding;
+  T_Dims stride;
+} T_nn_unfold_options;
+static inline T_nn_unfold_options T_nn_unfold_defaults(void) {
+  T_nn_unfold_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_unfold(T_Dims kernel_size, const T_nn_unfold_options *options) {
+  dt_module *result = NULL;
+  dt_nn_unfold_options c_options = DT_NN_UNFOLD_OPTIONS_INIT;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t dilation_room[2];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 2, dilation_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  c_options.dilation = dilation_all.p;
+  c_options.dilation_n = dilation_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_unfold(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_unfold(...) T_nn_unfold_with_(__VA_ARGS__, )
+#define T_nn_unfold_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_unfold, \
+    T_do_nn_unfold(kernel_size, &T_nn_unfold_o), __VA_ARGS__)
+
+/** T_nn_pixel_shuffle(upscale_factor: i64)
+ * Spreads channels over the plane (arXiv 1609.05158). The module. */
+static inline dt_module *T_nn_pixel_shuffle(int64_t upscale_factor) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_pixel_shuffle(upscale_factor, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_pixel_unshuffle(downscale_factor: i64)
+ * The inverse of PixelShuffle. The module. */
+static inline dt_module *T_nn_pixel_unshuffle(int64_t downscale_factor) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_pixel_unshuffle(downscale_factor, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_channel_shuffle(groups: i64)
+ * Puts the first channels of all groups in front, then their second ones, and so on. The module. */
+static inline dt_module *T_nn_channel_shuffle(int64_t groups) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_channel_shuffle(groups, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_zero_pad1d(padding: i64[2])
+ * Pads the last dimension with zeros. The module. */
+static inline dt_module *T_nn_zero_pad1d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(padding, 2, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_zero_pad1d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_zero_pad2d(padding: i64[4])
+ * Pads the last 2 dimensions with zeros. The module. */
+static inline dt_module *T_nn_zero_pad2d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[4];
+  const T_Dims padding_all = T_repeat_(padding, 4, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_zero_pad2d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_zero_pad3d(padding: i64[6])
+ * Pads the last 3 dimensions with zeros. The module. */
+static inline dt_module *T_nn_zero_pad3d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[6];
+  const T_Dims padding_all = T_repeat_(padding, 6, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_zero_pad3d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_constant_pad1d(padding: i64[2], value: f64)
+ * Pads the last dimension with one number. The module. */
+static inline dt_module *T_nn_constant_pad1d(T_Dims padding, double value) {
+  dt_module *result = NULL;
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(padding, 2, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_constant_pad1d(padding_all.p, padding_all.n, value, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_constant_pad2d(padding: i64[4], value: f64)
+ * Pads the last 2 dimensions with one number. The module. */
+static inline dt_module *T_nn_constant_pad2d(T_Dims padding, double value) {
+  dt_module *result = NULL;
+  int64_t padding_room[4];
+  const T_Dims padding_all = T_repeat_(padding, 4, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_constant_pad2d(padding_all.p, padding_all.n, value, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_constant_pad3d(padding: i64[6], value: f64)
+ * Pads the last 3 dimensions with one number. The module. */
+static inline dt_module *T_nn_constant_pad3d(T_Dims padding, double value) {
+  dt_module *result = NULL;
+  int64_t padding_room[6];
+  const T_Dims padding_all = T_repeat_(padding, 6, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_constant_pad3d(padding_all.p, padding_all.n, value, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_reflection_pad1d(padding: i64[2])
+ * Pads the last dimension with the elements in a mirror on the last one. The module. */
+static inline dt_module *T_nn_reflection_pad1d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(padding, 2, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_reflection_pad1d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_reflection_pad2d(padding: i64[4])
+ * Pads the last 2 dimensions with the elements in a mirror on the last one. The module. */
+static inline dt_module *T_nn_reflection_pad2d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[4];
+  const T_Dims padding_all = T_repeat_(padding, 4, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_reflection_pad2d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_reflection_pad3d(padding: i64[6])
+ * Pads the last 3 dimensions with the elements in a mirror on the last one. The module. */
+static inline dt_module *T_nn_reflection_pad3d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[6];
+  const T_Dims padding_all = T_repeat_(padding, 6, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_reflection_pad3d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_replication_pad1d(padding: i64[2])
+ * Pads the last dimension with the last element. The module. */
+static inline dt_module *T_nn_replication_pad1d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(padding, 2, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_replication_pad1d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_replication_pad2d(padding: i64[4])
+ * Pads the last 2 dimensions with the last element. The module. */
+static inline dt_module *T_nn_replication_pad2d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[4];
+  const T_Dims padding_all = T_repeat_(padding, 4, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_replication_pad2d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_replication_pad3d(padding: i64[6])
+ * Pads the last 3 dimensions with the last element. The module. */
+static inline dt_module *T_nn_replication_pad3d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[6];
+  const T_Dims padding_all = T_repeat_(padding, 6, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_replication_pad3d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_circular_pad1d(padding: i64[2])
+ * Pads the last dimension with the elements from the other end on. The module. */
+static inline dt_module *T_nn_circular_pad1d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(padding, 2, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_circular_pad1d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_circular_pad2d(padding: i64[4])
+ * Pads the last 2 dimensions with the elements from the other end on. The module. */
+static inline dt_module *T_nn_circular_pad2d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[4];
+  const T_Dims padding_all = T_repeat_(padding, 4, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_circular_pad2d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_circular_pad3d(padding: i64[6])
+ * Pads the last 3 dimensions with the elements from the other end on. The module. */
+static inline dt_module *T_nn_circular_pad3d(T_Dims padding) {
+  dt_module *result = NULL;
+  int64_t padding_room[6];
+  const T_Dims padding_all = T_repeat_(padding, 6, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_circular_pad3d(padding_all.p, padding_all.n, &result));
+  return T_own_module_(result);
+}
+
 /** T_optim_sgd(params: tensor[], .lr: f64 = 0.001, .momentum: f64 = 0.0, .dampening: f64 = 0.0,
  *     .weight_decay: f64 = 0.0, .nesterov: bool = false, .maximize: bool = false)
  * Stochastic gradient descent with momentum, as torch.optim.SGD. */
@@ -3996,6 +4278,245 @@ static inline dt_tensor *T_scatter_add_(
   if (T_stopped_()) return NULL;
   return T_check(dt_scatter_add_(input, dim, index, src)) ? input : NULL;
 }
+
+/** T_scatter_reduce(input: tensor, dim: i64, index: tensor, src: tensor, reduce: str,
+ *     .include_self: bool = true)
+ * scatter that combines elements which meet, by their sum, product, mean, maximum or minimum. */
+typedef struct {
+  int include_self;
+} T_scatter_reduce_options;
+static inline T_scatter_reduce_options T_scatter_reduce_defaults(void) {
+  T_scatter_reduce_options options = {1};
+  return options;
+}
+static inline dt_tensor *T_do_scatter_reduce(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, const char *reduce,
+    const T_scatter_reduce_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_scatter_reduce(input, dim, index, src, reduce, options->include_self, &result));
+  return T_own_tensor_(result);
+}
+#define T_scatter_reduce(...) T_scatter_reduce_with_(__VA_ARGS__, )
+#define T_scatter_reduce_with_(input, dim, index, src, reduce, ...) \
+  T_OPTIONS_(scatter_reduce, \
+    T_do_scatter_reduce(input, dim, index, src, reduce, &T_scatter_reduce_o), __VA_ARGS__)
+
+/** T_scatter_reduce_(input: tensor, dim: i64, index: tensor, src: tensor, reduce: str,
+ *     .include_self: bool = true)
+ * In-place version of `scatter_reduce`. */
+typedef struct {
+  int include_self;
+} T_scatter_reduce__options;
+static inline T_scatter_reduce__options T_scatter_reduce__defaults(void) {
+  T_scatter_reduce__options options = {1};
+  return options;
+}
+static inline dt_tensor *T_do_scatter_reduce_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *src, const char *reduce,
+    const T_scatter_reduce__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_scatter_reduce_(
+    input, dim, index, src, reduce, options->include_self)) ? input : NULL;
+}
+#define T_scatter_reduce_(...) T_scatter_reduce__with_(__VA_ARGS__, )
+#define T_scatter_reduce__with_(input, dim, index, src, reduce, ...) \
+  T_OPTIONS_(scatter_reduce_, \
+    T_do_scatter_reduce_(input, dim, index, src, reduce, &T_scatter_reduce__o), __VA_ARGS__)
+
+/** T_index_reduce(input: tensor, dim: i64, index: tensor, source: tensor, reduce: str,
+ *     .include_self: bool = true)
+ * index_add with the product, mean, maximum or minimum in place of the sum. */
+typedef struct {
+  int include_self;
+} T_index_reduce_options;
+static inline T_index_reduce_options T_index_reduce_defaults(void) {
+  T_index_reduce_options options = {1};
+  return options;
+}
+static inline dt_tensor *T_do_index_reduce(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, const char *reduce,
+    const T_index_reduce_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_index_reduce(input, dim, index, source, reduce, options->include_self, &result));
+  return T_own_tensor_(result);
+}
+#define T_index_reduce(...) T_index_reduce_with_(__VA_ARGS__, )
+#define T_index_reduce_with_(input, dim, index, source, reduce, ...) \
+  T_OPTIONS_(index_reduce, \
+    T_do_index_reduce(input, dim, index, source, reduce, &T_index_reduce_o), __VA_ARGS__)
+
+/** T_index_reduce_(input: tensor, dim: i64, index: tensor, source: tensor, reduce: str,
+ *     .include_self: bool = true)
+ * In-place version of `index_reduce`. */
+typedef struct {
+  int include_self;
+} T_index_reduce__options;
+static inline T_index_reduce__options T_index_reduce__defaults(void) {
+  T_index_reduce__options options = {1};
+  return options;
+}
+static inline dt_tensor *T_do_index_reduce_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source, const char *reduce,
+    const T_index_reduce__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_index_reduce_(
+    input, dim, index, source, reduce, options->include_self)) ? input : NULL;
+}
+#define T_index_reduce_(...) T_index_reduce__with_(__VA_ARGS__, )
+#define T_index_reduce__with_(input, dim, index, source, reduce, ...) \
+  T_OPTIONS_(index_reduce_, \
+    T_do_index_reduce_(input, dim, index, source, reduce, &T_index_reduce__o), __VA_ARGS__)
+
+/** T_index_fill(input: tensor, dim: i64, index: tensor, value: operand)
+ * A copy of the input with one number in the slices that the index names. */
+static inline dt_tensor *T_do_index_fill(
+    dt_tensor *input, int64_t dim, dt_tensor *index, T_Operand value) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_index_fill(
+    input, dim, index, value.tensor, value.number.kind, value.number.i, value.number.f, &result));
+  return T_own_tensor_(result);
+}
+#define T_index_fill(input, dim, index, value) T_do_index_fill(input, dim, index, T_OP(value))
+
+/** T_index_fill_(input: tensor, dim: i64, index: tensor, value: operand)
+ * In-place version of `index_fill`. */
+static inline dt_tensor *T_do_index_fill_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, T_Operand value) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_index_fill_(
+    input, dim, index, value.tensor, value.number.kind, value.number.i,
+    value.number.f)) ? input : NULL;
+}
+#define T_index_fill_(input, dim, index, value) T_do_index_fill_(input, dim, index, T_OP(value))
+
+/** T_index_copy(input: tensor, dim: i64, index: tensor, source: tensor)
+ * A copy of the input with other slices where the index names them. */
+static inline dt_tensor *T_index_copy(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_index_copy(input, dim, index, source, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_index_copy_(input: tensor, dim: i64, index: tensor, source: tensor)
+ * In-place version of `index_copy`. */
+static inline dt_tensor *T_index_copy_(
+    dt_tensor *input, int64_t dim, dt_tensor *index, dt_tensor *source) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_index_copy_(input, dim, index, source)) ? input : NULL;
+}
+
+/** T_masked_scatter(input: tensor, mask: tensor, source: tensor)
+ * A copy of the input with elements of source, in their order, where the mask holds. */
+static inline dt_tensor *T_masked_scatter(dt_tensor *input, dt_tensor *mask, dt_tensor *source) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_masked_scatter(input, mask, source, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_masked_scatter_(input: tensor, mask: tensor, source: tensor)
+ * In-place version of `masked_scatter`. */
+static inline dt_tensor *T_masked_scatter_(dt_tensor *input, dt_tensor *mask, dt_tensor *source) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_masked_scatter_(input, mask, source)) ? input : NULL;
+}
+
+/** T_take(input: tensor, index: tensor)
+ * The elements at positions, in the index's shape. */
+static inline dt_tensor *T_take(dt_tensor *input, dt_tensor *index) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_take(input, index, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_take_along_dim(input: tensor, indices: tensor, .dim: i64? = absent)
+ * gather, with broadcasting. */
+typedef struct {
+  T_Int dim;
+} T_take_along_dim_options;
+static inline T_take_along_dim_options T_take_along_dim_defaults(void) {
+  T_take_along_dim_options options = {{0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_take_along_dim(
+    dt_tensor *input, dt_tensor *indices, const T_take_along_dim_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_take_along_dim(
+    input, indices, options->dim.given ? &options->dim.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_take_along_dim(...) T_take_along_dim_with_(__VA_ARGS__, )
+#define T_take_along_dim_with_(input, indices, ...) \
+  T_OPTIONS_(take_along_dim, \
+    T_do_take_along_dim(input, indices, &T_take_along_dim_o), __VA_ARGS__)
+
+/** T_put(input: tensor, index: tensor, source: tensor, .accumulate: bool = false)
+ * A copy of the input with other elements at positions. */
+typedef struct {
+  int accumulate;
+} T_put_options;
+static inline T_put_options T_put_defaults(void) {
+  T_put_options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_put(
+    dt_tensor *input, dt_tensor *index, dt_tensor *source, const T_put_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_put(input, index, source, options->accumulate, &result));
+  return T_own_tensor_(result);
+}
+#define T_put(...) T_put_with_(__VA_ARGS__, )
+#define T_put_with_(input, index, source, ...) \
+  T_OPTIONS_(put, \
+    T_do_put(input, index, source, &T_put_o), __VA_ARGS__)
+
+/** T_put_(input: tensor, index: tensor, source: tensor, .accumulate: bool = false)
+ * In-place version of `put`. */
+typedef struct {
+  int accumulate;
+} T_put__options;
+static inline T_put__options T_put__defaults(void) {
+  T_put__options options = {0};
+  return options;
+}
+static inline dt_tensor *T_do_put_(
+    dt_tensor *input, dt_tensor *index, dt_tensor *source, const T_put__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_put_(input, index, source, options->accumulate)) ? input : NULL;
+}
+#define T_put_(...) T_put__with_(__VA_ARGS__, )
+#define T_put__with_(input, index, source, ...) \
+  T_OPTIONS_(put_, \
+    T_do_put_(input, index, source, &T_put__o), __VA_ARGS__)
+
+/** T_nonzero_static(input: tensor, size: i64, .fill_value: i64 = -1)
+ * The first positions of nonzero elements, as many as size says: int64 [size, dimensions]. */
+typedef struct {
+  int64_t fill_value;
+} T_nonzero_static_options;
+static inline T_nonzero_static_options T_nonzero_static_defaults(void) {
+  T_nonzero_static_options options = {-1};
+  return options;
+}
+static inline dt_tensor *T_do_nonzero_static(
+    dt_tensor *input, int64_t size, const T_nonzero_static_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nonzero_static(input, size, options->fill_value, &result));
+  return T_own_tensor_(result);
+}
+#define T_nonzero_static(...) T_nonzero_static_with_(__VA_ARGS__, )
+#define T_nonzero_static_with_(input, size, ...) \
+  T_OPTIONS_(nonzero_static, \
+    T_do_nonzero_static(input, size, &T_nonzero_static_o), __VA_ARGS__)
 
 /** T_masked_select(input: tensor, mask: tensor)
  * The elements where the mask holds, 1-d. */

@@ -298,6 +298,44 @@ class Tensor {
   Tensor scatter_add(int64_t dim, const Tensor& index, const Tensor& src) const;
   // In-place version of `scatter_add`.
   const Tensor& scatter_add_(int64_t dim, const Tensor& index, const Tensor& src) const;
+  // scatter that combines elements which meet, by their sum, product, mean, maximum or minimum.
+  Tensor scatter_reduce(
+    int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce,
+    bool include_self = true) const;
+  // In-place version of `scatter_reduce`.
+  const Tensor& scatter_reduce_(
+    int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce,
+    bool include_self = true) const;
+  // index_add with the product, mean, maximum or minimum in place of the sum.
+  Tensor index_reduce(
+    int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
+    bool include_self = true) const;
+  // In-place version of `index_reduce`.
+  const Tensor& index_reduce_(
+    int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
+    bool include_self = true) const;
+  // A copy of the input with one number in the slices that the index names.
+  Tensor index_fill(int64_t dim, const Tensor& index, const Operand& value) const;
+  // In-place version of `index_fill`.
+  const Tensor& index_fill_(int64_t dim, const Tensor& index, const Operand& value) const;
+  // A copy of the input with other slices where the index names them.
+  Tensor index_copy(int64_t dim, const Tensor& index, const Tensor& source) const;
+  // In-place version of `index_copy`.
+  const Tensor& index_copy_(int64_t dim, const Tensor& index, const Tensor& source) const;
+  // A copy of the input with elements of source, in their order, where the mask holds.
+  Tensor masked_scatter(const Tensor& mask, const Tensor& source) const;
+  // In-place version of `masked_scatter`.
+  const Tensor& masked_scatter_(const Tensor& mask, const Tensor& source) const;
+  // The elements at positions, in the index's shape.
+  Tensor take(const Tensor& index) const;
+  // gather, with broadcasting.
+  Tensor take_along_dim(const Tensor& indices, std::optional<int64_t> dim = std::nullopt) const;
+  // A copy of the input with other elements at positions.
+  Tensor put(const Tensor& index, const Tensor& source, bool accumulate = false) const;
+  // In-place version of `put`.
+  const Tensor& put_(const Tensor& index, const Tensor& source, bool accumulate = false) const;
+  // The first positions of nonzero elements, as many as size says: int64 [size, dimensions].
+  Tensor nonzero_static(int64_t size, int64_t fill_value = -1) const;
   // The elements where the mask holds, 1-d.
   Tensor masked_select(const Tensor& mask) const;
   // The positions of nonzero elements: int64 [count, dimensions].
@@ -1466,7 +1504,7 @@ struct NnConv1dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Must be zeros.
+  // What padding is filled with: zeros, reflect, replicate or circular.
   std::string padding_mode = "zeros";
   // Where its tensors are made.
   std::optional<Device> device = std::nullopt;
@@ -1486,7 +1524,7 @@ struct NnConv2dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Must be zeros.
+  // What padding is filled with: zeros, reflect, replicate or circular.
   std::string padding_mode = "zeros";
   // Where its tensors are made.
   std::optional<Device> device = std::nullopt;
@@ -1506,7 +1544,7 @@ struct NnConv3dOptions {
   int64_t groups = 1;
   // Whether there is a bias.
   bool bias = true;
-  // Must be zeros.
+  // What padding is filled with: zeros, reflect, replicate or circular.
   std::string padding_mode = "zeros";
   // Where its tensors are made.
   std::optional<Device> device = std::nullopt;
@@ -1878,6 +1916,26 @@ struct NnBceWithLogitsLossOptions {
   Reduction reduction = Reduction::kMean;
   // A factor for the positive part, or absent.
   Tensor pos_weight;
+};
+
+// Named arguments of dt_nn_fold.
+struct NnFoldOptions {
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1};
+};
+
+// Named arguments of dt_nn_unfold.
+struct NnUnfoldOptions {
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1};
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0};
+  // Step of the window: height, width.
+  std::vector<int64_t> stride = {1, 1};
 };
 
 // Settings of SGD.
@@ -2618,6 +2676,109 @@ inline const Tensor& Tensor::scatter_add_(
     int64_t dim, const Tensor& index, const Tensor& src) const {
   detail::check(dt_scatter_add_(handle(), dim, index.handle(), src.handle()));
   return *this;
+}
+
+inline Tensor Tensor::scatter_reduce(
+    int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce,
+    bool include_self) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_scatter_reduce(
+    handle(), dim, index.handle(), src.handle(), detail::text(reduce), include_self, &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::scatter_reduce_(
+    int64_t dim, const Tensor& index, const Tensor& src, const std::string& reduce,
+    bool include_self) const {
+  detail::check(dt_scatter_reduce_(
+    handle(), dim, index.handle(), src.handle(), detail::text(reduce), include_self));
+  return *this;
+}
+
+inline Tensor Tensor::index_reduce(
+    int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
+    bool include_self) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_index_reduce(
+    handle(), dim, index.handle(), source.handle(), detail::text(reduce), include_self, &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::index_reduce_(
+    int64_t dim, const Tensor& index, const Tensor& source, const std::string& reduce,
+    bool include_self) const {
+  detail::check(dt_index_reduce_(
+    handle(), dim, index.handle(), source.handle(), detail::text(reduce), include_self));
+  return *this;
+}
+
+inline Tensor Tensor::index_fill(int64_t dim, const Tensor& index, const Operand& value) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_index_fill(
+    handle(), dim, index.handle(), value.tensor(), value.number().kind(), value.number().i(),
+    value.number().f(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::index_fill_(
+    int64_t dim, const Tensor& index, const Operand& value) const {
+  detail::check(dt_index_fill_(
+    handle(), dim, index.handle(), value.tensor(), value.number().kind(), value.number().i(),
+    value.number().f()));
+  return *this;
+}
+
+inline Tensor Tensor::index_copy(int64_t dim, const Tensor& index, const Tensor& source) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_index_copy(handle(), dim, index.handle(), source.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::index_copy_(
+    int64_t dim, const Tensor& index, const Tensor& source) const {
+  detail::check(dt_index_copy_(handle(), dim, index.handle(), source.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::masked_scatter(const Tensor& mask, const Tensor& source) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_masked_scatter(handle(), mask.handle(), source.handle(), &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::masked_scatter_(const Tensor& mask, const Tensor& source) const {
+  detail::check(dt_masked_scatter_(handle(), mask.handle(), source.handle()));
+  return *this;
+}
+
+inline Tensor Tensor::take(const Tensor& index) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_take(handle(), index.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::take_along_dim(const Tensor& indices, std::optional<int64_t> dim) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_take_along_dim(handle(), indices.handle(), detail::pointer(dim), &out));
+  return Tensor(out);
+}
+
+inline Tensor Tensor::put(const Tensor& index, const Tensor& source, bool accumulate) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_put(handle(), index.handle(), source.handle(), accumulate, &out));
+  return Tensor(out);
+}
+
+inline const Tensor& Tensor::put_(
+    const Tensor& index, const Tensor& source, bool accumulate) const {
+  detail::check(dt_put_(handle(), index.handle(), source.handle(), accumulate));
+  return *this;
+}
+
+inline Tensor Tensor::nonzero_static(int64_t size, int64_t fill_value) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_nonzero_static(handle(), size, fill_value, &out));
+  return Tensor(out);
 }
 
 inline Tensor Tensor::masked_select(const Tensor& mask) const {
@@ -5986,6 +6147,194 @@ inline Module BCEWithLogitsLoss(const NnBceWithLogitsLossOptions& options = {}) 
   return dumbtorch::Module(out);
 }
 
+// Splits one dimension into several. The module.
+inline Module Unflatten(int64_t dim, const Ints& unflattened_size) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_unflatten(dim, unflattened_size.data(), unflattened_size.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Adds up windows, as columns, to images. The module.
+inline Module Fold(
+    const Ints& output_size, const Ints& kernel_size, const NnFoldOptions& options = {}) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_fold_options options_c = DT_NN_FOLD_OPTIONS_INIT;
+  const auto dilation_all = Ints(options.dilation).repeated(2);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  const auto padding_all = Ints(options.padding).repeated(2);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto stride_all = Ints(options.stride).repeated(2);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_fold(
+    output_size_all.data(), output_size_all.size(), kernel_size_all.data(), kernel_size_all.size(),
+    &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The windows of images as columns. The module.
+inline Module Unfold(const Ints& kernel_size, const NnUnfoldOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_unfold_options options_c = DT_NN_UNFOLD_OPTIONS_INIT;
+  const auto dilation_all = Ints(options.dilation).repeated(2);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  const auto padding_all = Ints(options.padding).repeated(2);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto stride_all = Ints(options.stride).repeated(2);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_unfold(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Spreads channels over the plane (arXiv 1609.05158). The module.
+inline Module PixelShuffle(int64_t upscale_factor) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_pixel_shuffle(upscale_factor, &out));
+  return dumbtorch::Module(out);
+}
+
+// The inverse of PixelShuffle. The module.
+inline Module PixelUnshuffle(int64_t downscale_factor) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_pixel_unshuffle(downscale_factor, &out));
+  return dumbtorch::Module(out);
+}
+
+// Puts the first channels of all groups in front, then their second ones, and so on. The module.
+inline Module ChannelShuffle(int64_t groups) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_channel_shuffle(groups, &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last dimension with zeros. The module.
+inline Module ZeroPad1d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_zero_pad1d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 2 dimensions with zeros. The module.
+inline Module ZeroPad2d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(4);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_zero_pad2d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 3 dimensions with zeros. The module.
+inline Module ZeroPad3d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(6);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_zero_pad3d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last dimension with one number. The module.
+inline Module ConstantPad1d(const Ints& padding, double value) {
+  const Ints padding_all = Ints(padding).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_constant_pad1d(padding_all.data(), padding_all.size(), value, &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 2 dimensions with one number. The module.
+inline Module ConstantPad2d(const Ints& padding, double value) {
+  const Ints padding_all = Ints(padding).repeated(4);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_constant_pad2d(padding_all.data(), padding_all.size(), value, &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 3 dimensions with one number. The module.
+inline Module ConstantPad3d(const Ints& padding, double value) {
+  const Ints padding_all = Ints(padding).repeated(6);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_constant_pad3d(padding_all.data(), padding_all.size(), value, &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last dimension with the elements in a mirror on the last one. The module.
+inline Module ReflectionPad1d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_reflection_pad1d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 2 dimensions with the elements in a mirror on the last one. The module.
+inline Module ReflectionPad2d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(4);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_reflection_pad2d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 3 dimensions with the elements in a mirror on the last one. The module.
+inline Module ReflectionPad3d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(6);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_reflection_pad3d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last dimension with the last element. The module.
+inline Module ReplicationPad1d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_replication_pad1d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 2 dimensions with the last element. The module.
+inline Module ReplicationPad2d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(4);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_replication_pad2d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 3 dimensions with the last element. The module.
+inline Module ReplicationPad3d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(6);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_replication_pad3d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last dimension with the elements from the other end on. The module.
+inline Module CircularPad1d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_circular_pad1d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 2 dimensions with the elements from the other end on. The module.
+inline Module CircularPad2d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(4);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_circular_pad2d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Pads the last 3 dimensions with the elements from the other end on. The module.
+inline Module CircularPad3d(const Ints& padding) {
+  const Ints padding_all = Ints(padding).repeated(6);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_circular_pad3d(padding_all.data(), padding_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
 // A module that runs its children one after another. It begins empty.
 inline Module Sequential() {
   dt_module* out = nullptr;
@@ -7218,6 +7567,50 @@ inline Tensor scatter(const Tensor& input, int64_t dim, const Tensor& index, con
 inline Tensor scatter_add(
     const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src) {
   return input.scatter_add(dim, index, src);
+}
+
+inline Tensor scatter_reduce(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& src,
+    const std::string& reduce, bool include_self = true) {
+  return input.scatter_reduce(dim, index, src, reduce, include_self);
+}
+
+inline Tensor index_reduce(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source,
+    const std::string& reduce, bool include_self = true) {
+  return input.index_reduce(dim, index, source, reduce, include_self);
+}
+
+inline Tensor index_fill(
+    const Tensor& input, int64_t dim, const Tensor& index, const Operand& value) {
+  return input.index_fill(dim, index, value);
+}
+
+inline Tensor index_copy(
+    const Tensor& input, int64_t dim, const Tensor& index, const Tensor& source) {
+  return input.index_copy(dim, index, source);
+}
+
+inline Tensor masked_scatter(const Tensor& input, const Tensor& mask, const Tensor& source) {
+  return input.masked_scatter(mask, source);
+}
+
+inline Tensor take(const Tensor& input, const Tensor& index) {
+  return input.take(index);
+}
+
+inline Tensor take_along_dim(
+    const Tensor& input, const Tensor& indices, std::optional<int64_t> dim = std::nullopt) {
+  return input.take_along_dim(indices, dim);
+}
+
+inline Tensor put(
+    const Tensor& input, const Tensor& index, const Tensor& source, bool accumulate = false) {
+  return input.put(index, source, accumulate);
+}
+
+inline Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value = -1) {
+  return input.nonzero_static(size, fill_value);
 }
 
 inline Tensor masked_select(const Tensor& input, const Tensor& mask) {

@@ -624,6 +624,146 @@ static int64_t py_nn_bce_with_logits_loss(int64_t weight, int32_t reduction, int
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_unflatten(int64_t dim, const int64_t *unflattened_size, int64_t unflattened_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_unflatten(dim, unflattened_size, unflattened_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_fold(const int64_t *output_size, int64_t output_size_n, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+  dt_nn_fold_options options_options = DT_NN_FOLD_OPTIONS_INIT;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.stride = stride;
+  options_options.stride_n = stride_n;
+  dt_module *out = NULL;
+  (void)!dt_nn_fold(output_size, output_size_n, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_unfold(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *dilation, int64_t dilation_n, const int64_t *padding, int64_t padding_n, const int64_t *stride, int64_t stride_n) {
+  dt_nn_unfold_options options_options = DT_NN_UNFOLD_OPTIONS_INIT;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.stride = stride;
+  options_options.stride_n = stride_n;
+  dt_module *out = NULL;
+  (void)!dt_nn_unfold(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_pixel_shuffle(int64_t upscale_factor) {
+  dt_module *out = NULL;
+  (void)!dt_nn_pixel_shuffle(upscale_factor, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_pixel_unshuffle(int64_t downscale_factor) {
+  dt_module *out = NULL;
+  (void)!dt_nn_pixel_unshuffle(downscale_factor, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_channel_shuffle(int64_t groups) {
+  dt_module *out = NULL;
+  (void)!dt_nn_channel_shuffle(groups, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_zero_pad1d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_zero_pad1d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_zero_pad2d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_zero_pad2d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_zero_pad3d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_zero_pad3d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_constant_pad1d(const int64_t *padding, int64_t padding_n, double value) {
+  dt_module *out = NULL;
+  (void)!dt_nn_constant_pad1d(padding, padding_n, value, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_constant_pad2d(const int64_t *padding, int64_t padding_n, double value) {
+  dt_module *out = NULL;
+  (void)!dt_nn_constant_pad2d(padding, padding_n, value, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_constant_pad3d(const int64_t *padding, int64_t padding_n, double value) {
+  dt_module *out = NULL;
+  (void)!dt_nn_constant_pad3d(padding, padding_n, value, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_reflection_pad1d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_reflection_pad1d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_reflection_pad2d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_reflection_pad2d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_reflection_pad3d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_reflection_pad3d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_replication_pad1d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_replication_pad1d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_replication_pad2d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_replication_pad2d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_replication_pad3d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_replication_pad3d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_circular_pad1d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_circular_pad1d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_circular_pad2d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_circular_pad2d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_circular_pad3d(const int64_t *padding, int64_t padding_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_circular_pad3d(padding, padding_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_optim_sgd(const int64_t *params, int64_t params_n, double lr, double momentum, double dampening, double weight_decay, int32_t nesterov, int32_t maximize) {
   dt_sgd_options opts_options = DT_SGD_OPTIONS_INIT;
   opts_options.lr = lr;
@@ -1410,6 +1550,84 @@ static int64_t py_scatter_add(int64_t input, int64_t dim, int64_t index, int64_t
 
 static int32_t py_scatter_add_(int64_t input, int64_t dim, int64_t index, int64_t src) {
   return dt_scatter_add_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src);
+}
+
+static int64_t py_scatter_reduce(int64_t input, int64_t dim, int64_t index, int64_t src, const char *reduce, int32_t include_self) {
+  dt_tensor *out = NULL;
+  (void)!dt_scatter_reduce((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_scatter_reduce_(int64_t input, int64_t dim, int64_t index, int64_t src, const char *reduce, int32_t include_self) {
+  return dt_scatter_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)src, reduce, include_self);
+}
+
+static int64_t py_index_reduce(int64_t input, int64_t dim, int64_t index, int64_t source, const char *reduce, int32_t include_self) {
+  dt_tensor *out = NULL;
+  (void)!dt_index_reduce((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_index_reduce_(int64_t input, int64_t dim, int64_t index, int64_t source, const char *reduce, int32_t include_self) {
+  return dt_index_reduce_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, reduce, include_self);
+}
+
+static int64_t py_index_fill(int64_t input, int64_t dim, int64_t index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+  dt_tensor *out = NULL;
+  (void)!dt_index_fill((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_index_fill_(int64_t input, int64_t dim, int64_t index, int64_t value, int32_t value_kind, int64_t value_i, double value_f) {
+  return dt_index_fill_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)value, value_kind, value_i, value_f);
+}
+
+static int64_t py_index_copy(int64_t input, int64_t dim, int64_t index, int64_t source) {
+  dt_tensor *out = NULL;
+  (void)!dt_index_copy((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_index_copy_(int64_t input, int64_t dim, int64_t index, int64_t source) {
+  return dt_index_copy_((dt_tensor *)(intptr_t)input, dim, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source);
+}
+
+static int64_t py_masked_scatter(int64_t input, int64_t mask, int64_t source) {
+  dt_tensor *out = NULL;
+  (void)!dt_masked_scatter((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)source, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_masked_scatter_(int64_t input, int64_t mask, int64_t source) {
+  return dt_masked_scatter_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)mask, (dt_tensor *)(intptr_t)source);
+}
+
+static int64_t py_take(int64_t input, int64_t index) {
+  dt_tensor *out = NULL;
+  (void)!dt_take((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_take_along_dim(int64_t input, int64_t indices, int32_t dim_given, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_take_along_dim((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, dim_given ? &dim : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_put(int64_t input, int64_t index, int64_t source, int32_t accumulate) {
+  dt_tensor *out = NULL;
+  (void)!dt_put((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_put_(int64_t input, int64_t index, int64_t source, int32_t accumulate) {
+  return dt_put_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)index, (dt_tensor *)(intptr_t)source, accumulate);
+}
+
+static int64_t py_nonzero_static(int64_t input, int64_t size, int64_t fill_value) {
+  dt_tensor *out = NULL;
+  (void)!dt_nonzero_static((dt_tensor *)(intptr_t)input, size, fill_value, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_masked_select(int64_t input, int64_t mask) {

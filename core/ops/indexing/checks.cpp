@@ -110,6 +110,42 @@ void check_index_add(const Tensor& self, int dim, const Tensor& index, const Ten
   check_apart(self, source);
 }
 
+void check_index_fill(const Tensor& index, const Operand& value) {
+  DT_CHECK(index.dtype() == kIndexDType, kIndexError,
+           "index_fill_(): Expected dtype int64 for index.");
+  DT_CHECK(index.ndim() <= 1, kRuntimeError, "Index has to be a vector/scalar");
+  DT_CHECK(value.is_number() || value.tensor().ndim() == 0, kRuntimeError,
+           "index_fill_ only supports a 0-dimensional value tensor, but got tensor with ",
+           value.is_number() ? 0 : value.tensor().ndim(), " dimension(s).");
+}
+
+void check_index_copy(const Tensor& self, int dim, const Tensor& index, const Tensor& source) {
+  DT_CHECK(index.ndim() <= 1, kIndexError,
+           "index_copy_(): Index should have dimension 1 or 0 (got ", index.ndim(), ")");
+  DT_CHECK(source.ndim() > 0 || index.numel() == 1, kIndexError,
+           "index_copy_(): When source is scalar, index should have one element (got ",
+           index.numel(), ")");
+  DT_CHECK(self.ndim() == 0 || source.ndim() == 0 || self.ndim() == source.ndim(), kIndexError,
+           "index_copy_(): When source and destination are not scalars, their dimensionality must "
+           "match. Source dimensionality (",
+           source.ndim(), "), destination dimensionality (", self.ndim(), ")");
+  DT_CHECK(index.dtype() == kIndexDType, kRuntimeError,
+           "index_copy_(): Expected a long tensor for index, but got ", type_word(index.dtype()));
+  DT_CHECK(self.dtype() == source.dtype(), kRuntimeError,
+           "index_copy_(): self and source expected to have the same dtype, but got (self) ",
+           type_word(self.dtype()), " and (source) ", type_word(source.dtype()));
+  Dims place = self.sizes(), given = source.sizes();
+  const int64_t count = given.empty() ? 1 : given[given.size() == place.size() ? dim : 0];
+  if (!place.empty()) place.erase(dim);
+  if (!given.empty()) given.erase(given.size() > dim ? dim : 0);
+  DT_CHECK(place == given, kRuntimeError,
+           "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+           "slice shape: ",
+           place, " at dimension ", dim, " and source slice shape: ", given, " at dimension 0.");
+  DT_CHECK(index.numel() == count, kIndexError, "index_copy_(): Number of indices (", index.numel(),
+           ") should be equal to source.size(dim) (", count, ")");
+}
+
 // ---- elements
 
 namespace {
@@ -185,6 +221,34 @@ void check_scatter(const Tensor& self, int dim, const Tensor& index, const Opera
   check_apart(self, index);
 }
 
+void check_scatter_reduce(const std::string& reduce) {
+  const bool known = reduce == "sum" || reduce == "prod" || reduce == "mean" || reduce == "amax" ||
+                     reduce == "amin";
+  DT_CHECK(known, kRuntimeError,
+           "reduce argument must be either sum, prod, mean, amax or amin, got ", reduce);
+}
+
+void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const Tensor& source,
+                        const std::string& reduce, bool include_self) {
+  DT_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+           kRuntimeError,
+           "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got ", reduce,
+           ".");
+  DT_CHECK(index.ndim() <= 1, kIndexError,
+           "index_reduce_(): Index is supposed to be a vector, but got dim: ", index.ndim());
+  DT_CHECK(is_index(index.dtype()), kRuntimeError,
+           "index_reduce(): Expected dtype int32/int64 for index");
+  DT_CHECK(self.dtype() == source.dtype(), kRuntimeError,
+           "index_reduce_(): self and source must have the same scalar type");
+  DT_CHECK(include_self || !is_bool(self.dtype()), kNotImplemented,
+           "\"index_reduce_func_exclude_input_init\" not implemented for 'Bool'");
+  DT_CHECK(reduce != "mean" || !is_bool(self.dtype()), kNotImplemented,
+           "\"div_floor_cpu\" not implemented for 'Bool'");
+  const int64_t count = source.ndim() == 0 ? 1 : source.size(dim);
+  DT_CHECK(index.numel() == count, kRuntimeError, "index_reduce_(): Number of indices (",
+           index.numel(), ") should be equal to source.size(dim): (", count, "), for dim: ", dim);
+}
+
 int64_t checked_classes(const Tensor& input, int64_t num_classes) {
   DT_CHECK(input.dtype() == kIndexDType, kRuntimeError,
            "one_hot is only applicable to index tensor of type LongTensor.");
@@ -206,6 +270,55 @@ int64_t checked_classes(const Tensor& input, int64_t num_classes) {
 
 void check_masked_select(const Tensor& mask) {
   DT_CHECK(is_bool(mask.dtype()), kRuntimeError, "masked_select: expected BoolTensor for mask");
+}
+
+void check_masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  DT_CHECK(self.dtype() == source.dtype(), kRuntimeError,
+           "masked_scatter: expected self and source to have same dtypes but got",
+           type_word(self.dtype()), " and ", type_word(source.dtype()));
+  DT_CHECK(is_bool(mask.dtype()), kRuntimeError,
+           "masked_scatter_ only supports boolean masks, but got mask with dtype ",
+           type_word(mask.dtype()));
+}
+
+void check_masked_count(const Tensor& source, int64_t count) {
+  DT_CHECK(source.numel() >= count, kRuntimeError,
+           "Number of elements of source < number of ones in mask");
+}
+
+void check_take(const Tensor& input, const Tensor& index) {
+  DT_CHECK(index.dtype() == kIndexDType, kRuntimeError,
+           "take(): Expected a long tensor for index, but got ", type_word(index.dtype()));
+  DT_CHECK(input.numel() > 0 || index.numel() == 0, kIndexError,
+           "take(): tried to take from an empty tensor");
+}
+
+void check_take_along_dim(const Tensor& input, const Tensor& indices, bool has_dim) {
+  DT_CHECK(!has_dim || input.ndim() == indices.ndim(), kRuntimeError,
+           "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+           "but got ",
+           input.ndim(), " dimensions for input, and ", indices.ndim(), " dimensions for indices");
+  DT_CHECK(indices.dtype() == kIndexDType, kRuntimeError,
+           "torch.take_along_dim(): dtype of indices should be Long but got ",
+           type_word(indices.dtype()));
+}
+
+void check_put(const Tensor& self, const Tensor& index, const Tensor& source) {
+  DT_CHECK(index.dtype() == kIndexDType, kRuntimeError,
+           "put_(): Expected a long tensor for index, but got ", type_word(index.dtype()));
+  DT_CHECK(self.dtype() == source.dtype(), kRuntimeError,
+           "put_(): self and source expected to have the same dtype, but got self.dtype = ",
+           type_word(self.dtype()), " and source.dtype = ", type_word(source.dtype()));
+  DT_CHECK(index.numel() == source.numel(), kIndexError,
+           "put_(): Expected source and index to have the same number of elements, but got "
+           "source.numel() = ",
+           source.numel(), ", index.numel() = ", index.numel());
+  DT_CHECK(self.numel() > 0 || index.numel() == 0, kIndexError,
+           "put_(): Tried to put elements into an empty tensor");
+}
+
+void check_nonzero_static(int64_t size) {
+  DT_CHECK(size >= 0, kRuntimeError, "nonzero_static: 'size' must be an non-negative integer");
 }
 
 void check_triangle(const char* name, const Tensor& input) {

@@ -23,6 +23,9 @@ void check_index_values(const Tensor& self, const Tensor& values, const Dims& si
 void check_index_select(const Tensor& input, const Tensor& index);
 void check_index_add(const Tensor& self, int dim, const Tensor& index, const Tensor& source);
 
+void check_index_fill(const Tensor& index, const Operand& value);
+void check_index_copy(const Tensor& self, int dim, const Tensor& index, const Tensor& source);
+
 // ---- elements
 
 void check_gather_options(bool sparse_grad);
@@ -30,12 +33,21 @@ void check_gather(const Tensor& input, int dim, const Tensor& index);
 void check_scatter_dtypes(const char* name, const Tensor& self, const Tensor* src,
                           const Tensor& index);
 void check_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src);
+void check_scatter_reduce(const std::string& reduce);
+void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const Tensor& source,
+                        const std::string& reduce, bool include_self);
 // `num_classes`, or what the largest class says if it is -1.
 int64_t checked_classes(const Tensor& input, int64_t num_classes);
 
 // ---- others
 
 void check_masked_select(const Tensor& mask);
+void check_masked_scatter(const Tensor& self, const Tensor& mask, const Tensor& source);
+void check_masked_count(const Tensor& source, int64_t count);
+void check_take(const Tensor& input, const Tensor& index);
+void check_take_along_dim(const Tensor& input, const Tensor& indices, bool has_dim);
+void check_put(const Tensor& self, const Tensor& index, const Tensor& source);
+void check_nonzero_static(int64_t size);
 void check_triangle(const char* name, const Tensor& input);
 
 }  // namespace dt

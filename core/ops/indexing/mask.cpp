@@ -3,6 +3,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/indexing/checks.h"
+#include "core/ops/shapes.gen.h"
 #include "core/ops/views.gen.h"
 #include "core/runtime/backend.h"
 #include "core/runtime/calls/indexing.gen.h"
@@ -28,6 +29,15 @@ Tensor nonzero(const Tensor& input) {
   call.x = input;
   run(op::nonzero, call);
   return y;
+}
+
+Tensor nonzero_static(const Tensor& input, int64_t size, int64_t fill_value) {
+  check_nonzero_static(size);
+  const Tensor all = nonzero(input);
+  const int64_t count = all.size(0);
+  return count < size
+             ? pad(all, {0, 0, 0, size - count}, PaddingMode::kConstant, Scalar(fill_value))
+             : clone(narrow(all, 0, 0, size));
 }
 
 }  // namespace dt

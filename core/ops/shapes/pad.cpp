@@ -6,7 +6,6 @@
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/pointwise.gen.h"
-#include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/ops/shapes/checks.h"
 #include "core/ops/views.gen.h"
@@ -106,6 +105,19 @@ void for_each_margin(const Tensor& y, const Margins& m, PaddingMode mode, bool f
   }
 }
 
+// Calls f(line of the margin, line of its source) for each line across dimension d: margins are
+// narrow, and where d is the innermost dimension, lines are longer than what it has of them.
+template <class F>
+void for_each_line(int d, const Tensor& margin, const Tensor& source, PaddingMode mode, F f) {
+  const int64_t width = margin.sizes()[d];
+  for (int64_t i = 0; i < width; ++i) {
+    const int64_t from = mode == PaddingMode::kReflect     ? width - 1 - i
+                         : mode == PaddingMode::kReplicate ? 0
+                                                           : i;
+    f(select(margin, d, i), select(source, d, from));
+  }
+}
+
 Tensor fold_margins(const Tensor& g, const Margins& m, PaddingMode mode);
 
 const char* node_name(PaddingMode mode) {
@@ -121,8 +133,8 @@ Tensor pad_elements(const Tensor& x, const Margins& m, PaddingMode mode) {
     const GradMode no_grad(false);
     copy_elements(inside(y, m), x);
     for_each_margin(y, m, mode, true, [&](int d, const Tensor& margin, const Tensor& source) {
-      copy_elements(margin, mode == PaddingMode::kReflect ? flip(source, {d})
-                                                          : expand(source, margin.sizes()));
+      for_each_line(d, margin, source, mode,
+                    [](const Tensor& to, const Tensor& from) { copy_elements(to, from); });
     });
   }
   return record(node_name(mode), y, {x}, [m, mode](BackwardCall& b) {
@@ -138,9 +150,8 @@ Tensor fold_margins(const Tensor& g, const Margins& m, PaddingMode mode) {
     const GradMode no_grad(false);
     const Tensor sums = clone(g);
     for_each_margin(sums, m, mode, false, [&](int d, const Tensor& margin, const Tensor& source) {
-      add_(source, mode == PaddingMode::kReflect     ? flip(margin, {d})
-                   : mode == PaddingMode::kReplicate ? sum(margin, {{d}}, true)
-                                                     : margin);
+      for_each_line(d, margin, source, mode,
+                    [](const Tensor& from, const Tensor& to) { add_(to, from); });
     });
     gx = clone(inside(sums, m));
   }

@@ -8,6 +8,17 @@
 
 namespace dt {
 
+// What is in y at the index, combined with source; y was written before.
+struct ScatterFoldCall : Operands<1, 2> {
+  View& y = outputs[0];
+  View& source = inputs[0];
+  View& index = inputs[1];
+  int64_t dim = 0;
+
+  std::array<int64_t, 1> ints() const { return {{dim}}; }
+  std::array<double, 0> floats() const { return {}; }
+};
+
 // Advanced indexing. All views are broadcast to y's shape; x has stride 0 in the indexed positions.
 // y[p] = x at p plus the sum over k of index_k[p] * stride_k, with the size and the element stride
 // of each indexed dimension. Negative indices count from the end.
@@ -161,6 +172,9 @@ extern const Op<IndexSumCall> index_sum;
 extern const Op<IndexAddCall> index_add;
 extern const Op<GatherCall> gather;
 extern const Op<ScatterCall> scatter;
+extern const Op<ScatterFoldCall> scatter_prod;
+extern const Op<ScatterFoldCall> scatter_amax;
+extern const Op<ScatterFoldCall> scatter_amin;
 extern const Op<NonzeroCountCall> nonzero_count;
 extern const Op<NonzeroCall> nonzero;
 extern const Op<TriangleCall> triangle;

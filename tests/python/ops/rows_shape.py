@@ -104,6 +104,93 @@ row("scatter", lambda t, x, s: x.scatter(1, t.tensor([[0, 2], [3, 1]]), s), valu
 row("scatter", lambda t, x: x.scatter(1, t.tensor([[0, 2], [3, 1]]), 7), value(2, 5))
 row("scatter_add", lambda t, x, i, s: x.scatter_add(1, i, s), value(2, 5), index(2, 4, below=5), value(2, 4), dtypes=NUMBERS,
     inplace=lambda t, x, i, s: x.scatter_add_(1, i, s))  # fmt: skip
+P = lambda t: t.tensor([3, 0, -2])  # noqa: E731
+I = lambda t: t.tensor([[0, 1, 1, 0], [2, 0, 0, 0]])  # noqa: E731, E741
+for how in ("sum", "prod", "mean", "amax", "amin"):
+    for own in (True, False):
+        row("scatter_reduce", lambda t, x, s, r=how, o=own: x.scatter_reduce(1, I(t), s, r, include_self=o), value(2, 3), value(2, 4),
+            dtypes=NUMBERS, orders=1, inplace=lambda t, x, s, r=how, o=own: x.scatter_reduce_(1, I(t), s, r, include_self=o))  # fmt: skip
+        if how != "sum":
+            row("index_reduce", lambda t, x, s, r=how, o=own: x.index_reduce(0, t.tensor([2, 0, 2]), s, r, include_self=o), value(4, 2), value(3, 2),
+                dtypes=NUMBERS, orders=1, inplace=lambda t, x, s, r=how, o=own: x.index_reduce_(0, t.tensor([2, 0, 2]), s, r, include_self=o))  # fmt: skip
+row(
+    "scatter_reduce",
+    lambda t, x, s: (x > 0).scatter_reduce(0, I(t), s > 0, "prod"),
+    value(3, 4),
+    value(2, 4),
+    orders=0,
+)
+row(
+    "scatter_reduce",
+    lambda t, x, s: x.scatter(0, I(t), s, reduce="multiply"),
+    value(3, 4),
+    value(2, 4),
+    orders=0,
+    dtypes=NUMBERS,
+)
+row(
+    "scatter_reduce",
+    lambda t, x: x.scatter(0, I(t), 2, reduce="add"),
+    value(3, 4),
+    orders=0,
+    dtypes=NUMBERS,
+)
+row(
+    "index_fill",
+    lambda t, x: x.index_fill(0, P(t), 2),
+    value(5, 3),
+    inplace=lambda t, x: x.index_fill_(0, P(t), 2),
+)
+row("index_fill", lambda t, x, v: x.index_fill(1, t.tensor(1), v), value(2, 5), value(),
+    inplace=lambda t, x, v: x.index_fill_(1, t.tensor(1), v))  # fmt: skip
+row("index_copy", lambda t, x, s: x.index_copy(1, t.tensor([3, 0, 2]), s), value(2, 5), value(2, 3),
+    inplace=lambda t, x, s: x.index_copy_(1, t.tensor([3, 0, 2]), s))  # fmt: skip
+row("index_copy", lambda t, x, s: x.index_copy(0, t.tensor([0]), s), value(), value())
+row("masked_scatter", lambda t, x, m, s: x.masked_scatter(m, s), value(3, 4), mask(3, 4), value(13), layouts=False,
+    inplace=lambda t, x, m, s: x.masked_scatter_(m, s))  # fmt: skip
+row(
+    "masked_scatter",
+    lambda t, x, m, s: x.masked_scatter(m, s),
+    value(4),
+    mask(3, 1),
+    value(3, 4),
+    layouts=False,
+)
+row("take", lambda t, x, i: x.take(i), value(3, 4), index(2, 3, below=12))
+row("take", lambda t, x, i: t.take(x, -1 - i), value(5), index(below=5))
+row("take_along_dim", lambda t, x, i: t.take_along_dim(x, i, 1), value(3, 5), index(3, 2, below=5))
+row("take_along_dim", lambda t, x, i: x.take_along_dim(i, dim=0), value(3, 1), index(2, 4, below=3))
+row(
+    "take_along_dim",
+    lambda t, x, i: x.take_along_dim(i),
+    value(3, 4),
+    index(2, 3, below=12),
+    layouts=False,
+)
+row(
+    "put",
+    lambda t, x, s: x.put(P(t), s),
+    value(2, 5),
+    value(3),
+    inplace=lambda t, x, s: x.put_(P(t), s),
+)
+row("put", lambda t, x, i, s: x.put(i, s, accumulate=True), value(2, 5), index(2, 3, below=10), value(3, 2), dtypes=NUMBERS,
+    inplace=lambda t, x, i, s: x.put_(i, s, accumulate=True))  # fmt: skip
+for n in (0, 3, 20):
+    row(
+        "nonzero_static",
+        lambda t, x, n=n: t.nonzero_static(x, size=n),
+        value(3, 4),
+        orders=0,
+        dtypes=ALL,
+    )
+row(
+    "nonzero_static",
+    lambda t, x: x.nonzero_static(size=20, fill_value=7),
+    value(3, 4),
+    orders=0,
+    dtypes=ALL,
+)
 row("masked_select", lambda t, x, m: x.masked_select(m), value(3, 4), mask(3, 4), layouts=False)
 row("masked_select", lambda t, x, m: x.masked_select(m), value(3, 4), mask(4), layouts=False)
 row("nonzero", lambda t, x: x.nonzero(), value(3, 4), orders=0, dtypes=ALL)

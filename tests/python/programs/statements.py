@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from . import calls
+from . import (
+    calls,
+    rules_arrange,  # noqa: F401
+)
 from .arguments import like
 from .leaves import FLOATS, leaf, number
 from .program import Program, Refused

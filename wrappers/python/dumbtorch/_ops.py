@@ -134,7 +134,7 @@ def nn_conv1d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         dilation: Step between the window's points: height, width.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        padding_mode: Must be zeros.
+        padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
 
@@ -166,7 +166,7 @@ def nn_conv2d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         dilation: Step between the window's points: height, width.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        padding_mode: Must be zeros.
+        padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
 
@@ -198,7 +198,7 @@ def nn_conv3d(in_channels, out_channels, kernel_size, *, stride=1, padding=0, di
         dilation: Step between the window's points: height, width.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        padding_mode: Must be zeros.
+        padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
 
@@ -1061,6 +1061,378 @@ def nn_bce_with_logits_loss(*, weight=None, reduction='mean', pos_weight=None):
         out = lib.py_nn_bce_with_logits_loss(0 if weight is None else weight._h, REDUCTION[reduction], 0 if pos_weight is None else pos_weight._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "BCEWithLogitsLoss", "weight:tensor? reduction:enum pos_weight:tensor?", weight, reduction, pos_weight) from None
+    return Module.own(out)
+
+
+def nn_unflatten(dim, unflattened_size):
+    """Splits one dimension into several.
+
+    Args:
+        dim: The dimension.
+        unflattened_size: The sizes that take its place; one may be -1.
+
+    Returns:
+        The module.
+    """
+    try:
+        unflattened_size_c = shape_list(unflattened_size)
+        out = lib.py_nn_unflatten(dim, unflattened_size_c, len(unflattened_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Unflatten", "dim:i64 unflattened_size:i64[]", dim, unflattened_size) from None
+    return Module.own(out)
+
+
+def nn_fold(output_size, kernel_size, *, dilation=1, padding=0, stride=1):
+    """Adds up windows, as columns, to images.
+
+    Args:
+        output_size: Height and width of the images.
+        kernel_size: Height and width of the window.
+        dilation: Step between the window's points: height, width.
+        padding: Rows and columns added on each side: height, width.
+        stride: Step of the window: height, width.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = int_list(output_size, 2)
+        kernel_size_c = int_list(kernel_size, 2)
+        dilation_c = int_list(dilation, 2)
+        padding_c = int_list(padding, 2)
+        stride_c = int_list(stride, 2)
+        out = lib.py_nn_fold(output_size_c, len(output_size_c), kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Fold", "output_size:i64[] kernel_size:i64[] dilation:i64[] padding:i64[] stride:i64[]", output_size, kernel_size, dilation, padding, stride) from None
+    return Module.own(out)
+
+
+def nn_unfold(kernel_size, *, dilation=1, padding=0, stride=1):
+    """The windows of images as columns.
+
+    Args:
+        kernel_size: Height and width of the window.
+        dilation: Step between the window's points: height, width.
+        padding: Rows and columns added on each side: height, width.
+        stride: Step of the window: height, width.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        dilation_c = int_list(dilation, 2)
+        padding_c = int_list(padding, 2)
+        stride_c = int_list(stride, 2)
+        out = lib.py_nn_unfold(kernel_size_c, len(kernel_size_c), dilation_c, len(dilation_c), padding_c, len(padding_c), stride_c, len(stride_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Unfold", "kernel_size:i64[] dilation:i64[] padding:i64[] stride:i64[]", kernel_size, dilation, padding, stride) from None
+    return Module.own(out)
+
+
+def nn_pixel_shuffle(upscale_factor):
+    """Spreads channels over the plane (arXiv 1609.05158).
+
+    Args:
+        upscale_factor: How much larger images become.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_pixel_shuffle(upscale_factor)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "PixelShuffle", "upscale_factor:i64", upscale_factor) from None
+    return Module.own(out)
+
+
+def nn_pixel_unshuffle(downscale_factor):
+    """The inverse of PixelShuffle.
+
+    Args:
+        downscale_factor: How much smaller images become.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_pixel_unshuffle(downscale_factor)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "PixelUnshuffle", "downscale_factor:i64", downscale_factor) from None
+    return Module.own(out)
+
+
+def nn_channel_shuffle(groups):
+    """Puts the first channels of all groups in front, then their second ones, and so on.
+
+    Args:
+        groups: Into how many groups the channels are split.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_channel_shuffle(groups)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ChannelShuffle", "groups:i64", groups) from None
+    return Module.own(out)
+
+
+def nn_zero_pad1d(*args, padding=None):
+    """Pads the last dimension with zeros.
+
+    Args:
+        padding: How many elements are added left and right.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_zero_pad1d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ZeroPad1d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_zero_pad2d(*args, padding=None):
+    """Pads the last 2 dimensions with zeros.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_zero_pad2d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ZeroPad2d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_zero_pad3d(*args, padding=None):
+    """Pads the last 3 dimensions with zeros.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_zero_pad3d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ZeroPad3d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_constant_pad1d(padding, value):
+    """Pads the last dimension with one number.
+
+    Args:
+        padding: How many elements are added left and right.
+        value: The number.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = int_list(padding, 2)
+        out = lib.py_nn_constant_pad1d(padding_c, len(padding_c), value)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ConstantPad1d", "padding:i64[] value:f64", padding, value) from None
+    return Module.own(out)
+
+
+def nn_constant_pad2d(padding, value):
+    """Pads the last 2 dimensions with one number.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+        value: The number.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = int_list(padding, 4)
+        out = lib.py_nn_constant_pad2d(padding_c, len(padding_c), value)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ConstantPad2d", "padding:i64[] value:f64", padding, value) from None
+    return Module.own(out)
+
+
+def nn_constant_pad3d(padding, value):
+    """Pads the last 3 dimensions with one number.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+        value: The number.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = int_list(padding, 6)
+        out = lib.py_nn_constant_pad3d(padding_c, len(padding_c), value)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ConstantPad3d", "padding:i64[] value:f64", padding, value) from None
+    return Module.own(out)
+
+
+def nn_reflection_pad1d(*args, padding=None):
+    """Pads the last dimension with the elements in a mirror on the last one.
+
+    Args:
+        padding: How many elements are added left and right.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_reflection_pad1d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ReflectionPad1d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_reflection_pad2d(*args, padding=None):
+    """Pads the last 2 dimensions with the elements in a mirror on the last one.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_reflection_pad2d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ReflectionPad2d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_reflection_pad3d(*args, padding=None):
+    """Pads the last 3 dimensions with the elements in a mirror on the last one.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_reflection_pad3d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ReflectionPad3d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_replication_pad1d(*args, padding=None):
+    """Pads the last dimension with the last element.
+
+    Args:
+        padding: How many elements are added left and right.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_replication_pad1d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ReplicationPad1d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_replication_pad2d(*args, padding=None):
+    """Pads the last 2 dimensions with the last element.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_replication_pad2d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ReplicationPad2d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_replication_pad3d(*args, padding=None):
+    """Pads the last 3 dimensions with the last element.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_replication_pad3d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ReplicationPad3d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_circular_pad1d(*args, padding=None):
+    """Pads the last dimension with the elements from the other end on.
+
+    Args:
+        padding: How many elements are added left and right.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_circular_pad1d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CircularPad1d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_circular_pad2d(*args, padding=None):
+    """Pads the last 2 dimensions with the elements from the other end on.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_circular_pad2d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CircularPad2d", "padding:i64[]", padding or args) from None
+    return Module.own(out)
+
+
+def nn_circular_pad3d(*args, padding=None):
+    """Pads the last 3 dimensions with the elements from the other end on.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+
+    Returns:
+        The module.
+    """
+    try:
+        padding_c = read_sizes(args, padding)
+        out = lib.py_nn_circular_pad3d(padding_c, len(padding_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CircularPad3d", "padding:i64[]", padding or args) from None
     return Module.own(out)
 
 
@@ -2916,6 +3288,269 @@ def scatter_add_(input, dim, index, src):
     if status:
         raise fail()
     return input
+
+
+def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
+    """scatter that combines elements which meet, by their sum, product, mean, maximum or
+    minimum.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        index: int64 or int32 indices.
+        src: What is combined with what is there: at least as large as index.
+        reduce: sum, prod, mean, amax or amin.
+        include_self: Whether what is there counts; if not, only what src brings.
+    """
+    if out is not None:
+        return into(out, scatter_reduce, input, dim, index, src, reduce, include_self=include_self)
+    try:
+        out = lib.py_scatter_reduce(input._h, dim, index._h, src._h, c_string(reduce), include_self)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "scatter_reduce", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self) from None
+    return wrap(out)
+
+
+def scatter_reduce_(input, dim, index, src, reduce, *, include_self=True):
+    """In-place version of `scatter_reduce`.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        index: int64 or int32 indices.
+        src: What is combined with what is there: at least as large as index.
+        reduce: sum, prod, mean, amax or amin.
+        include_self: Whether what is there counts; if not, only what src brings.
+    """
+    try:
+        status = lib.py_scatter_reduce_(input._h, dim, index._h, src._h, c_string(reduce), include_self)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "scatter_reduce_", "input:tensor dim:i64 index:tensor src:tensor reduce:str include_self:bool", input, dim, index, src, reduce, include_self) from None
+    if status:
+        raise fail()
+    return input
+
+
+def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
+    """index_add with the product, mean, maximum or minimum in place of the sum.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        index: 1-d int64 or int32 indices.
+        source: The slices to combine with those that are there.
+        reduce: prod, mean, amax or amin.
+        include_self: Whether what is there counts; if not, only what source brings.
+    """
+    if out is not None:
+        return into(out, index_reduce, input, dim, index, source, reduce, include_self=include_self)
+    try:
+        out = lib.py_index_reduce(input._h, dim, index._h, source._h, c_string(reduce), include_self)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "index_reduce", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self) from None
+    return wrap(out)
+
+
+def index_reduce_(input, dim, index, source, reduce, *, include_self=True):
+    """In-place version of `index_reduce`.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        index: 1-d int64 or int32 indices.
+        source: The slices to combine with those that are there.
+        reduce: prod, mean, amax or amin.
+        include_self: Whether what is there counts; if not, only what source brings.
+    """
+    try:
+        status = lib.py_index_reduce_(input._h, dim, index._h, source._h, c_string(reduce), include_self)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "index_reduce_", "input:tensor dim:i64 index:tensor source:tensor reduce:str include_self:bool", input, dim, index, source, reduce, include_self) from None
+    if status:
+        raise fail()
+    return input
+
+
+def index_fill(input, dim, index, value, *, out=None):
+    """A copy of the input with one number in the slices that the index names.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        index: 1-d int64 indices.
+        value: A number or a 0-d tensor.
+    """
+    if out is not None:
+        return into(out, index_fill, input, dim, index, value)
+    try:
+        value_h, value_kind, value_i, value_f = read_operand(value)
+        out = lib.py_index_fill(input._h, dim, index._h, value_h, value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "index_fill", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value) from None
+    return wrap(out)
+
+
+def index_fill_(input, dim, index, value):
+    """In-place version of `index_fill`.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        index: 1-d int64 indices.
+        value: A number or a 0-d tensor.
+    """
+    try:
+        value_h, value_kind, value_i, value_f = read_operand(value)
+        status = lib.py_index_fill_(input._h, dim, index._h, value_h, value_kind, value_i, value_f)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "index_fill_", "input:tensor dim:i64 index:tensor value:operand", input, dim, index, value) from None
+    if status:
+        raise fail()
+    return input
+
+
+def index_copy(input, dim, index, source, *, out=None):
+    """A copy of the input with other slices where the index names them.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        index: 1-d int64 indices.
+        source: The slices to write.
+    """
+    if out is not None:
+        return into(out, index_copy, input, dim, index, source)
+    try:
+        out = lib.py_index_copy(input._h, dim, index._h, source._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "index_copy", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source) from None
+    return wrap(out)
+
+
+def index_copy_(input, dim, index, source):
+    """In-place version of `index_copy`.
+
+    Args:
+        dim: The dimension; negative ones count from the end.
+        index: 1-d int64 indices.
+        source: The slices to write.
+    """
+    try:
+        status = lib.py_index_copy_(input._h, dim, index._h, source._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "index_copy_", "input:tensor dim:i64 index:tensor source:tensor", input, dim, index, source) from None
+    if status:
+        raise fail()
+    return input
+
+
+def masked_scatter(input, mask, source, *, out=None):
+    """A copy of the input with elements of source, in their order, where the mask holds.
+
+    Args:
+        mask: A bool tensor that broadcasts.
+        source: What to write, in row-major order.
+    """
+    if out is not None:
+        return into(out, masked_scatter, input, mask, source)
+    try:
+        out = lib.py_masked_scatter(input._h, mask._h, source._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "masked_scatter", "input:tensor mask:tensor source:tensor", input, mask, source) from None
+    return wrap(out)
+
+
+def masked_scatter_(input, mask, source):
+    """In-place version of `masked_scatter`.
+
+    Args:
+        mask: A bool tensor that broadcasts.
+        source: What to write, in row-major order.
+    """
+    try:
+        status = lib.py_masked_scatter_(input._h, mask._h, source._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "masked_scatter_", "input:tensor mask:tensor source:tensor", input, mask, source) from None
+    if status:
+        raise fail()
+    return input
+
+
+def take(input, index, *, out=None):
+    """The elements at positions, in the index's shape.
+
+    Args:
+        index: int64 positions in row-major order; negative ones count from the end.
+    """
+    if out is not None:
+        return into(out, take, input, index)
+    try:
+        out = lib.py_take(input._h, index._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "take", "input:tensor index:tensor", input, index) from None
+    return wrap(out)
+
+
+def take_along_dim(input, indices, dim=None, *, axis=None, out=None):
+    """gather, with broadcasting.
+
+    Args:
+        indices: int64 indices; they broadcast against the input but in the dimension, if
+            there is one, and may count from its end.
+        dim: The dimension; absent means the elements in row-major order.
+    """
+    if axis is not None:
+        dim = axis
+    if out is not None:
+        return into(out, take_along_dim, input, indices, dim)
+    try:
+        out = lib.py_take_along_dim(input._h, indices._h, dim is not None, 0 if dim is None else dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "take_along_dim", "input:tensor indices:tensor dim:i64?", input, indices, dim) from None
+    return wrap(out)
+
+
+def put(input, index, source, accumulate=False, *, out=None):
+    """A copy of the input with other elements at positions.
+
+    Args:
+        index: int64 positions in row-major order; negative ones count from the end.
+        source: What to write: as many elements.
+        accumulate: Add instead of replacing; repeated indices then add up.
+    """
+    if out is not None:
+        return into(out, put, input, index, source, accumulate)
+    try:
+        out = lib.py_put(input._h, index._h, source._h, accumulate)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "put", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate) from None
+    return wrap(out)
+
+
+def put_(input, index, source, accumulate=False):
+    """In-place version of `put`.
+
+    Args:
+        index: int64 positions in row-major order; negative ones count from the end.
+        source: What to write: as many elements.
+        accumulate: Add instead of replacing; repeated indices then add up.
+    """
+    try:
+        status = lib.py_put_(input._h, index._h, source._h, accumulate)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "put_", "input:tensor index:tensor source:tensor accumulate:bool", input, index, source, accumulate) from None
+    if status:
+        raise fail()
+    return input
+
+
+def nonzero_static(input, *, size, fill_value=-1, out=None):
+    """The first positions of nonzero elements, as many as size says: int64 [size, dimensions].
+
+    Args:
+        size: How many positions there are to be.
+        fill_value: What fills the rows that are left.
+    """
+    if out is not None:
+        return into(out, nonzero_static, input, size=size, fill_value=fill_value)
+    try:
+        out = lib.py_nonzero_static(input._h, size, fill_value)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "nonzero_static", "input:tensor size:i64 fill_value:i64", input, size, fill_value) from None
+    return wrap(out)
 
 
 def masked_select(input, mask, *, out=None):
@@ -12145,6 +12780,21 @@ METHODS = {
     "scatter_": scatter_,
     "scatter_add": scatter_add,
     "scatter_add_": scatter_add_,
+    "scatter_reduce": scatter_reduce,
+    "scatter_reduce_": scatter_reduce_,
+    "index_reduce": index_reduce,
+    "index_reduce_": index_reduce_,
+    "index_fill": index_fill,
+    "index_fill_": index_fill_,
+    "index_copy": index_copy,
+    "index_copy_": index_copy_,
+    "masked_scatter": masked_scatter,
+    "masked_scatter_": masked_scatter_,
+    "take": take,
+    "take_along_dim": take_along_dim,
+    "put": put,
+    "put_": put_,
+    "nonzero_static": nonzero_static,
     "masked_select": masked_select,
     "nonzero": nonzero,
     "tril": tril,
@@ -12687,6 +13337,27 @@ NAMESPACES = {
         "CrossEntropyLoss": nn_cross_entropy_loss,
         "BCELoss": nn_bce_loss,
         "BCEWithLogitsLoss": nn_bce_with_logits_loss,
+        "Unflatten": nn_unflatten,
+        "Fold": nn_fold,
+        "Unfold": nn_unfold,
+        "PixelShuffle": nn_pixel_shuffle,
+        "PixelUnshuffle": nn_pixel_unshuffle,
+        "ChannelShuffle": nn_channel_shuffle,
+        "ZeroPad1d": nn_zero_pad1d,
+        "ZeroPad2d": nn_zero_pad2d,
+        "ZeroPad3d": nn_zero_pad3d,
+        "ConstantPad1d": nn_constant_pad1d,
+        "ConstantPad2d": nn_constant_pad2d,
+        "ConstantPad3d": nn_constant_pad3d,
+        "ReflectionPad1d": nn_reflection_pad1d,
+        "ReflectionPad2d": nn_reflection_pad2d,
+        "ReflectionPad3d": nn_reflection_pad3d,
+        "ReplicationPad1d": nn_replication_pad1d,
+        "ReplicationPad2d": nn_replication_pad2d,
+        "ReplicationPad3d": nn_replication_pad3d,
+        "CircularPad1d": nn_circular_pad1d,
+        "CircularPad2d": nn_circular_pad2d,
+        "CircularPad3d": nn_circular_pad3d,
         "Sequential": nn_sequential,
     },
     "nn.utils": {
@@ -12745,6 +13416,21 @@ NAMESPACES = {
         "scatter_": scatter_,
         "scatter_add": scatter_add,
         "scatter_add_": scatter_add_,
+        "scatter_reduce": scatter_reduce,
+        "scatter_reduce_": scatter_reduce_,
+        "index_reduce": index_reduce,
+        "index_reduce_": index_reduce_,
+        "index_fill": index_fill,
+        "index_fill_": index_fill_,
+        "index_copy": index_copy,
+        "index_copy_": index_copy_,
+        "masked_scatter": masked_scatter,
+        "masked_scatter_": masked_scatter_,
+        "take": take,
+        "take_along_dim": take_along_dim,
+        "put": put,
+        "put_": put_,
+        "nonzero_static": nonzero_static,
         "masked_select": masked_select,
         "nonzero": nonzero,
         "tril": tril,

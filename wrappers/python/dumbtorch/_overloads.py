@@ -316,14 +316,33 @@ def nonzero(input, *, as_tuple=False, out=None):
     return _ops.unbind(_ops.nonzero(input if input.ndim else _ops.unsqueeze(input, 0)), 1)
 
 
-def scatter(input, dim, index, src=None, *, value=None, out=None):
-    """scatter(input, dim, index, src) and scatter(input, dim, index, value=number)."""
-    return _ops.scatter(input, dim, index, value if src is None else src, out=out)
+def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
+    """scatter(input, dim, index, src) and scatter(input, dim, index, value=number); with reduce
+    "add" or "multiply"."""
+    src = value if src is None else src
+    if reduce is None:
+        return _ops.scatter(input, dim, index, src, out=out)
+    src, reduce = _scattered(input, index, src, reduce)
+    return _ops.scatter_reduce(input, dim, index, src, reduce, out=out)
 
 
-def scatter_(input, dim, index, src=None, *, value=None):
+def scatter_(input, dim, index, src=None, *, value=None, reduce=None):
     """In-place version of scatter."""
-    return _ops.scatter_(input, dim, index, value if src is None else src)
+    src = value if src is None else src
+    if reduce is None:
+        return _ops.scatter_(input, dim, index, src)
+    src, reduce = _scattered(input, index, src, reduce)
+    return _ops.scatter_reduce_(input, dim, index, src, reduce)
+
+
+def _scattered(input, index, src, reduce) -> tuple:
+    """A tensor for a number, and scatter_reduce's word for what happens to it."""
+    words = {"add": "sum", "multiply": "prod"}
+    if reduce not in words:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not isinstance(src, TensorBase):
+        src = _ops.full(index.shape, src, dtype=input.dtype, device=input.device)
+    return src, words[reduce]
 
 
 def _view_method(input, *args, size=None, dtype=None):
@@ -343,14 +362,19 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     return _ops.repeat_interleave(input, repeats, dim, output_size=output_size)
 
 
-def tensor_split(input, indices_or_sections, dim=0):
+def tensor_split(input, indices_or_sections=None, dim=0, *, sections=None, indices=None):
     """Pieces of nearly equal sizes, or those that begin at given places."""
-    given = indices_or_sections
+    given = _one_of(indices_or_sections, sections, indices)
     if isinstance(given, TensorBase):
         if given.dim() > 1:
             raise RuntimeError(
                 "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
                 f"one-dimensional tensor, but got a tensor with {given.dim()} dims"
+            )
+        if given.dtype != _types.int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{given.dtype}"
             )
         given = given.tolist()
     if isinstance(given, (list, tuple)):
@@ -358,19 +382,27 @@ def tensor_split(input, indices_or_sections, dim=0):
     return _ops.split_sections(input, given, dim)
 
 
-def hsplit(input, indices_or_sections):
+def hsplit(input, indices_or_sections=None, *, sections=None, indices=None):
     """Splits dimension 1, of a vector dimension 0."""
-    return _split_along(_ops.hsplit, input, indices_or_sections, 0 if input.dim() == 1 else 1)
+    given = _one_of(indices_or_sections, sections, indices)
+    return _split_along(_ops.hsplit, input, given, 0 if input.dim() == 1 else 1)
 
 
-def vsplit(input, indices_or_sections):
+def vsplit(input, indices_or_sections=None, *, sections=None, indices=None):
     """Splits dimension 0 of two or more."""
-    return _split_along(_ops.vsplit, input, indices_or_sections, 0)
+    given = _one_of(indices_or_sections, sections, indices)
+    return _split_along(_ops.vsplit, input, given, 0)
 
 
-def dsplit(input, indices_or_sections):
+def dsplit(input, indices_or_sections=None, *, sections=None, indices=None):
     """Splits dimension 2 of three or more."""
-    return _split_along(_ops.dsplit, input, indices_or_sections, 2)
+    given = _one_of(indices_or_sections, sections, indices)
+    return _split_along(_ops.dsplit, input, given, 2)
+
+
+def _one_of(*given):
+    """The argument that was given, by whatever name."""
+    return next(x for x in given if x is not None)
 
 
 def _split_along(equally, input, given, dim):
@@ -438,6 +470,23 @@ def _where_method(self, condition, other):
     return _ops.where(condition, self, other)
 
 
+def _copying(name: str):
+    """NAME_copy of a function or method NAME whose results are views."""
+
+    def copy(*args, **options):
+        made = _ops.METHODS[name](*args, **options)
+        results = made if isinstance(made, tuple) else (made,)
+        copies = tuple(_ops.clone(x, memory_format=_types.contiguous_format) for x in results)
+        return copies if isinstance(made, tuple) else copies[0]
+
+    copy.__name__ = name + "_copy"
+    return copy
+
+
+_COPIES = (
+    "as_strided", "detach", "diagonal", "expand", "permute", "select", "slice", "split",
+    "split_with_sizes", "squeeze", "t", "transpose", "unbind", "unfold", "unsqueeze", "view",
+)  # fmt: skip
 _LISTED = (
     arange,
     randint,
@@ -479,6 +528,7 @@ _LISTED = (
 )
 _CONVOLUTIONS = (conv1d, conv2d, conv3d)
 FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, scatter_, round_, *_CONVOLUTIONS)}
+FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
 METHODS = {
     f.__name__: f
     for f in (

@@ -70,7 +70,7 @@ class Conv1d(Module):
         dilation: Step between the window's points: height, width.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        padding_mode: Must be zeros.
+        padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
     """
@@ -91,8 +91,8 @@ class Conv1d(Module):
             raise ValueError("in_channels must be divisible by groups")
         if not ((out_channels % groups) == 0):
             raise ValueError("out_channels must be divisible by groups")
-        if not (padding_mode == "zeros"):
-            raise ValueError("padding_mode must be 'zeros'")
+        if not ((padding_mode == "zeros") or (padding_mode == "reflect") or (padding_mode == "replicate") or (padding_mode == "circular")):
+            raise ValueError("padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'")
         if not ((padding != "same") or (stride == (1,))):
             raise ValueError("padding='same' is not supported for strided convolutions")
         self.in_channels = in_channels
@@ -121,7 +121,7 @@ class Conv1d(Module):
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return functional.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        return functional.conv1d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if ((self.padding_mode == "zeros") or (self.padding == "valid")) else functional.conv1d(functional.pad(input, [(self.dilation[0] * (self.kernel_size[0] - 1)) // 2, (self.dilation[0] * (self.kernel_size[0] - 1)) - ((self.dilation[0] * (self.kernel_size[0] - 1)) // 2)] if (self.padding == "same") else [self.padding[0], self.padding[0]], self.padding_mode), weight, bias, self.stride, [0], self.dilation, self.groups)
 
     def extra_repr(self):
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
@@ -133,6 +133,8 @@ class Conv1d(Module):
             parts.append(f"groups={self.groups}")
         if self.bias is None:
             parts.append(f"bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
         return ", ".join(parts)
 
 
@@ -149,7 +151,7 @@ class Conv2d(Module):
         dilation: Step between the window's points: height, width.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        padding_mode: Must be zeros.
+        padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
     """
@@ -170,8 +172,8 @@ class Conv2d(Module):
             raise ValueError("in_channels must be divisible by groups")
         if not ((out_channels % groups) == 0):
             raise ValueError("out_channels must be divisible by groups")
-        if not (padding_mode == "zeros"):
-            raise ValueError("padding_mode must be 'zeros'")
+        if not ((padding_mode == "zeros") or (padding_mode == "reflect") or (padding_mode == "replicate") or (padding_mode == "circular")):
+            raise ValueError("padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'")
         if not ((padding != "same") or (stride == (1, 1))):
             raise ValueError("padding='same' is not supported for strided convolutions")
         self.in_channels = in_channels
@@ -200,7 +202,7 @@ class Conv2d(Module):
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return functional.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        return functional.conv2d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if ((self.padding_mode == "zeros") or (self.padding == "valid")) else functional.conv2d(functional.pad(input, [(self.dilation[1] * (self.kernel_size[1] - 1)) // 2, (self.dilation[1] * (self.kernel_size[1] - 1)) - ((self.dilation[1] * (self.kernel_size[1] - 1)) // 2), (self.dilation[0] * (self.kernel_size[0] - 1)) // 2, (self.dilation[0] * (self.kernel_size[0] - 1)) - ((self.dilation[0] * (self.kernel_size[0] - 1)) // 2)] if (self.padding == "same") else [self.padding[1], self.padding[1], self.padding[0], self.padding[0]], self.padding_mode), weight, bias, self.stride, [0, 0], self.dilation, self.groups)
 
     def extra_repr(self):
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
@@ -212,6 +214,8 @@ class Conv2d(Module):
             parts.append(f"groups={self.groups}")
         if self.bias is None:
             parts.append(f"bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
         return ", ".join(parts)
 
 
@@ -228,7 +232,7 @@ class Conv3d(Module):
         dilation: Step between the window's points: height, width.
         groups: The channels are split into so many groups that do not mix.
         bias: Whether there is a bias.
-        padding_mode: Must be zeros.
+        padding_mode: What padding is filled with: zeros, reflect, replicate or circular.
         device: Where its tensors are made.
         dtype: Element type of its tensors.
     """
@@ -249,8 +253,8 @@ class Conv3d(Module):
             raise ValueError("in_channels must be divisible by groups")
         if not ((out_channels % groups) == 0):
             raise ValueError("out_channels must be divisible by groups")
-        if not (padding_mode == "zeros"):
-            raise ValueError("padding_mode must be 'zeros'")
+        if not ((padding_mode == "zeros") or (padding_mode == "reflect") or (padding_mode == "replicate") or (padding_mode == "circular")):
+            raise ValueError("padding_mode must be one of 'zeros', 'reflect', 'replicate' or 'circular'")
         if not ((padding != "same") or (stride == (1, 1, 1))):
             raise ValueError("padding='same' is not supported for strided convolutions")
         self.in_channels = in_channels
@@ -279,7 +283,7 @@ class Conv3d(Module):
             weight, bias = self._parameters["weight"], self._parameters["bias"]
         except KeyError:  # deleted: a plain attribute may stand for it
             weight, bias = self.weight, self.bias
-        return functional.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups)
+        return functional.conv3d(input, weight, bias, self.stride, self.padding, self.dilation, self.groups) if ((self.padding_mode == "zeros") or (self.padding == "valid")) else functional.conv3d(functional.pad(input, [(self.dilation[2] * (self.kernel_size[2] - 1)) // 2, (self.dilation[2] * (self.kernel_size[2] - 1)) - ((self.dilation[2] * (self.kernel_size[2] - 1)) // 2), (self.dilation[1] * (self.kernel_size[1] - 1)) // 2, (self.dilation[1] * (self.kernel_size[1] - 1)) - ((self.dilation[1] * (self.kernel_size[1] - 1)) // 2), (self.dilation[0] * (self.kernel_size[0] - 1)) // 2, (self.dilation[0] * (self.kernel_size[0] - 1)) - ((self.dilation[0] * (self.kernel_size[0] - 1)) // 2)] if (self.padding == "same") else [self.padding[2], self.padding[2], self.padding[1], self.padding[1], self.padding[0], self.padding[0]], self.padding_mode), weight, bias, self.stride, [0, 0, 0], self.dilation, self.groups)
 
     def extra_repr(self):
         parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
@@ -291,6 +295,8 @@ class Conv3d(Module):
             parts.append(f"groups={self.groups}")
         if self.bias is None:
             parts.append(f"bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
         return ", ".join(parts)
 
 
@@ -1505,6 +1511,421 @@ class BCEWithLogitsLoss(Module):
         return _ops.binary_cross_entropy_with_logits(input, target, b["weight"], reduction=self.reduction, pos_weight=b["pos_weight"])
 
 
+class Unflatten(Module):
+    """Splits one dimension into several.
+
+    Args:
+        dim: The dimension.
+        unflattened_size: The sizes that take its place; one may be -1.
+    """
+
+    def __init__(self, dim, unflattened_size):
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, input):
+        return _ops.unflatten(input, self.dim, self.unflattened_size)
+
+    def extra_repr(self):
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class Fold(Module):
+    """Adds up windows, as columns, to images.
+
+    Args:
+        output_size: Height and width of the images.
+        kernel_size: Height and width of the window.
+        dilation: Step between the window's points: height, width.
+        padding: Rows and columns added on each side: height, width.
+        stride: Step of the window: height, width.
+    """
+
+    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1):
+        super().__init__()
+        self.output_size = output_size
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input):
+        return _ops.fold(input, self.output_size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}, kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+
+
+class Unfold(Module):
+    """The windows of images as columns.
+
+    Args:
+        kernel_size: Height and width of the window.
+        dilation: Step between the window's points: height, width.
+        padding: Rows and columns added on each side: height, width.
+        stride: Step of the window: height, width.
+    """
+
+    def __init__(self, kernel_size, dilation=1, padding=0, stride=1):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.dilation = dilation
+        self.padding = padding
+        self.stride = stride
+
+    def forward(self, input):
+        return functional.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
+
+
+class PixelShuffle(Module):
+    """Spreads channels over the plane (arXiv 1609.05158).
+
+    Args:
+        upscale_factor: How much larger images become.
+    """
+
+    def __init__(self, upscale_factor):
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input):
+        return _ops.pixel_shuffle(input, self.upscale_factor)
+
+    def extra_repr(self):
+        return f"upscale_factor={self.upscale_factor}"
+
+
+class PixelUnshuffle(Module):
+    """The inverse of PixelShuffle.
+
+    Args:
+        downscale_factor: How much smaller images become.
+    """
+
+    def __init__(self, downscale_factor):
+        super().__init__()
+        self.downscale_factor = downscale_factor
+
+    def forward(self, input):
+        return _ops.pixel_unshuffle(input, self.downscale_factor)
+
+    def extra_repr(self):
+        return f"downscale_factor={self.downscale_factor}"
+
+
+class ChannelShuffle(Module):
+    """Puts the first channels of all groups in front, then their second ones, and so on.
+
+    Args:
+        groups: Into how many groups the channels are split.
+    """
+
+    def __init__(self, groups):
+        super().__init__()
+        self.groups = groups
+
+    def forward(self, input):
+        return _ops.channel_shuffle(input, self.groups)
+
+    def extra_repr(self):
+        return f"groups={self.groups}"
+
+
+class ZeroPad1d(Module):
+    """Pads the last dimension with zeros.
+
+    Args:
+        padding: How many elements are added left and right.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 2))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ZeroPad2d(Module):
+    """Pads the last 2 dimensions with zeros.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 4))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ZeroPad3d(Module):
+    """Pads the last 3 dimensions with zeros.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 6))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ConstantPad1d(Module):
+    """Pads the last dimension with one number.
+
+    Args:
+        padding: How many elements are added left and right.
+        value: The number.
+    """
+
+    def __init__(self, padding, value):
+        super().__init__()
+        padding = tuple(int_list(padding, 2))
+        self.padding = padding
+        self.value = value
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad2d(Module):
+    """Pads the last 2 dimensions with one number.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+        value: The number.
+    """
+
+    def __init__(self, padding, value):
+        super().__init__()
+        padding = tuple(int_list(padding, 4))
+        self.padding = padding
+        self.value = value
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ConstantPad3d(Module):
+    """Pads the last 3 dimensions with one number.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+        value: The number.
+    """
+
+    def __init__(self, padding, value):
+        super().__init__()
+        padding = tuple(int_list(padding, 6))
+        self.padding = padding
+        self.value = value
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
+
+
+class ReflectionPad1d(Module):
+    """Pads the last dimension with the elements in a mirror on the last one.
+
+    Args:
+        padding: How many elements are added left and right.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 2))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "reflect")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ReflectionPad2d(Module):
+    """Pads the last 2 dimensions with the elements in a mirror on the last one.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 4))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "reflect")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ReflectionPad3d(Module):
+    """Pads the last 3 dimensions with the elements in a mirror on the last one.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 6))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "reflect")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ReplicationPad1d(Module):
+    """Pads the last dimension with the last element.
+
+    Args:
+        padding: How many elements are added left and right.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 2))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "replicate")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ReplicationPad2d(Module):
+    """Pads the last 2 dimensions with the last element.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 4))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "replicate")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class ReplicationPad3d(Module):
+    """Pads the last 3 dimensions with the last element.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 6))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "replicate")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class CircularPad1d(Module):
+    """Pads the last dimension with the elements from the other end on.
+
+    Args:
+        padding: How many elements are added left and right.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 2))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "circular")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class CircularPad2d(Module):
+    """Pads the last 2 dimensions with the elements from the other end on.
+
+    Args:
+        padding: How many elements are added left, right, above and below.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 4))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "circular")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class CircularPad3d(Module):
+    """Pads the last 3 dimensions with the elements from the other end on.
+
+    Args:
+        padding: How many elements are added left, right, above, below, in front and behind.
+    """
+
+    def __init__(self, padding):
+        super().__init__()
+        padding = tuple(int_list(padding, 6))
+        self.padding = padding
+
+    def forward(self, input):
+        return _ops.pad(input, self.padding, "circular")
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
 __all__ = [
     "Linear",
     "Conv1d",
@@ -1555,4 +1976,25 @@ __all__ = [
     "CrossEntropyLoss",
     "BCELoss",
     "BCEWithLogitsLoss",
+    "Unflatten",
+    "Fold",
+    "Unfold",
+    "PixelShuffle",
+    "PixelUnshuffle",
+    "ChannelShuffle",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
 ]
