@@ -2494,6 +2494,34 @@ DT_MUST_CHECK DT_API dt_status dt_load_npz(
     const char *path, const char *const *only, int64_t only_n, dt_string_list **names,
     dt_tensor_list **arrays) DT_NOEXCEPT;
 
+/** Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are missing
+ * numbers: NaN, or an error for int64.
+ * @param path The file: lines of fields, some of them perhaps in quotes (RFC 4180).
+ * @param columns The names of the columns that are wanted, in this order; absent means all.
+ *   PyTorch's default: absent.
+ * @param delimiter What stands between fields: one character; absent means a comma. PyTorch's
+ *   default: absent.
+ * @param header The first line has the columns' names. Without one they are called '0', '1', ...
+ *   PyTorch's default: true.
+ * @param categories The columns of words, whose values become their places in the alphabet of the
+ *   column's words, -1 where a word is missing. PyTorch's default: absent.
+ * @param one_hot Such a column becomes one column for each word, which is 1 where it stands.
+ *   PyTorch's default: false.
+ * @param dtype float32, float64 or int64; absent means the default dtype. PyTorch's default:
+ *   absent.
+ * @return The values [lines, columns], the names of these columns, and the words as 'column=word'
+ *   in their order.
+ * @throws OSError: the file cannot be read, or a field is not what it should be; the sentence has
+ *   its line and column.
+ * @throws IndexError: there is no column of a name.
+ * @throws ValueError: the delimiter is none, or a column is wanted twice.
+ * @throws NotImplementedError: another dtype. */
+DT_MUST_CHECK DT_API dt_status dt_read_csv(
+    const char *path, const char *const *columns, int64_t columns_n, const char *delimiter,
+    int32_t header, const char *const *categories, int64_t categories_n, int32_t one_hot,
+    dt_dtype dtype, dt_tensor **values, dt_string_list **names,
+    dt_string_list **labels) DT_NOEXCEPT;
+
 /* ---- devices */
 
 /** How many CUDA devices there are. */

@@ -8,6 +8,7 @@
 #include "core/data/loader.h"
 #include "core/io/archive.h"
 #include "core/io/checkpoint.h"
+#include "core/io/csv.h"
 #include "core/io/npy.h"
 #include "core/io/safetensors.h"
 
@@ -272,5 +273,31 @@ dt_status dt_load_npz(
     Owned<dt_tensor_list> owned1(std::get<1>(std::move(results)));
     *names = owned0.detach();
     *arrays = owned1.detach();
+  });
+}
+
+dt_status dt_read_csv(
+    const char *path, const char *const *columns, int64_t columns_n, const char *delimiter,
+    int32_t header, const char *const *categories, int64_t categories_n, int32_t one_hot,
+    dt_dtype dtype, dt_tensor **values, dt_string_list **names, dt_string_list **labels) noexcept {
+  clear_all(values, names, labels);
+  return guard("read_csv", [&] {
+    const std::string path_ = string(path, "path");
+    const auto columns_ = optional_strings(columns, columns_n, "columns");
+    const auto delimiter_ = optional_string(delimiter);
+    const bool header_ = header != 0;
+    const auto categories_ = optional_strings(categories, categories_n, "categories");
+    const bool one_hot_ = one_hot != 0;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    need(values, "values");
+    need(names, "names");
+    need(labels, "labels");
+    auto results = dt::read_csv(path_, columns_, delimiter_, header_, categories_, one_hot_, dtype_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_string_list> owned1(std::get<1>(std::move(results)));
+    Owned<dt_string_list> owned2(std::get<2>(std::move(results)));
+    *values = owned0.detach();
+    *names = owned1.detach();
+    *labels = owned2.detach();
   });
 }

@@ -200,6 +200,21 @@ static void test_load_npz(void) {
   EXPECT(TYPE_ERROR, "load_npz", dt_load_npz("text", good.strs, 1, (dt_string_list **)&out.pointer[0], NULL));
 }
 
+static void test_read_csv(void) {
+  EXPECT(TYPE_ERROR, "read_csv", dt_read_csv(NULL, good.strs, 1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", NULL, 2, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", NULL, -1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, -7, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, 99, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, -1, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(TYPE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, NULL, (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(TYPE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], NULL, (dt_string_list **)&out.pointer[2]));
+  EXPECT(TYPE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_dataset_new();
@@ -224,5 +239,6 @@ int main(void) {
   test_load_npy();
   test_save_npz();
   test_load_npz();
+  test_read_csv();
   return misuse_end();
 }

@@ -3506,6 +3506,45 @@ static inline dt_string_list *T_do_load_npz(const char *path, const T_load_npz_o
   T_OPTIONS_(load_npz, \
     T_do_load_npz(path, &T_load_npz_o), __VA_ARGS__)
 
+/** T_read_csv(path: path, .columns: str[]? = absent, .delimiter: str? = absent, .header: bool =
+ *     true, .categories: str[]? = absent, .one_hot: bool = false, .dtype: dtype? = absent, .names:
+ *     where this result goes, .labels: where this result goes)
+ * Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are missing
+ * numbers: NaN, or an error for int64. The values [lines, columns], the names of these columns,
+ * and the words as 'column=word' in their order. */
+typedef struct {
+  T_Strings columns;
+  const char *delimiter;
+  int header;
+  T_Strings categories;
+  int one_hot;
+  dt_dtype dtype;
+  dt_string_list **names;
+  dt_string_list **labels;
+} T_read_csv_options;
+static inline T_read_csv_options T_read_csv_defaults(void) {
+  T_read_csv_options options = {{NULL, 0}, NULL, 1, {NULL, 0}, 0, 0, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_read_csv(const char *path, const T_read_csv_options *options) {
+  dt_tensor *result = NULL;
+  dt_string_list *names = NULL;
+  dt_string_list *labels = NULL;
+  if (!T_stopped_()) T_check(dt_read_csv(
+    path, options->columns.p, options->columns.n, options->delimiter, options->header,
+    options->categories.p, options->categories.n, options->one_hot, options->dtype, &result, &names,
+    &labels));
+  if (options->names) *options->names = T_own_string_list_(names);
+  else if (names) dt_string_list_release(names);
+  if (options->labels) *options->labels = T_own_string_list_(labels);
+  else if (labels) dt_string_list_release(labels);
+  return T_own_tensor_(result);
+}
+#define T_read_csv(...) T_read_csv_with_(__VA_ARGS__, )
+#define T_read_csv_with_(path, ...) \
+  T_OPTIONS_(read_csv, \
+    T_do_read_csv(path, &T_read_csv_o), __VA_ARGS__)
+
 /** T_cuda_device_count()
  * How many CUDA devices there are. */
 static inline int64_t T_cuda_device_count(void) {

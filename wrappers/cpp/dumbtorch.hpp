@@ -146,6 +146,7 @@ struct LoadCheckpointResult;
 struct LoadArchiveResult;
 struct LoadArchiveBytesResult;
 struct LoadNpzResult;
+struct ReadCsvResult;
 struct DeviceCapabilityResult;
 struct GetDevicePropertiesResult;
 struct DeviceMemoryResult;
@@ -2098,6 +2099,12 @@ struct LoadArchiveBytesResult {
 struct LoadNpzResult {
   std::vector<std::string> names;
   std::vector<Tensor> arrays;
+};
+
+struct ReadCsvResult {
+  Tensor values;
+  std::vector<std::string> names;
+  std::vector<std::string> labels;
 };
 
 struct DeviceCapabilityResult {
@@ -9102,6 +9109,24 @@ inline LoadNpzResult load_npz(const std::string& path, const Strings& only = std
   dt_tensor_list* arrays = nullptr;
   detail::check(dt_load_npz(detail::text(path), only.data(), only.size(), &names, &arrays));
   return {detail::take_strings(names), detail::take_tensors(arrays)};
+}
+
+// Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are missing
+// numbers: NaN, or an error for int64. The values [lines, columns], the names of these columns, and
+// the words as 'column=word' in their order.
+inline ReadCsvResult read_csv(
+    const std::string& path, const Strings& columns = std::nullopt,
+    const std::optional<std::string>& delimiter = std::nullopt, bool header = true,
+    const Strings& categories = std::nullopt, bool one_hot = false,
+    std::optional<DType> dtype = std::nullopt) {
+  dt_tensor* values = nullptr;
+  dt_string_list* names = nullptr;
+  dt_string_list* labels = nullptr;
+  detail::check(dt_read_csv(
+    detail::text(path), columns.data(), columns.size(), detail::text(delimiter), header,
+    categories.data(), categories.size(), one_hot, detail::number(dtype), &values, &names,
+    &labels));
+  return {Tensor(values), detail::take_strings(names), detail::take_strings(labels)};
 }
 
 }  // namespace utils::data

@@ -1018,6 +1018,11 @@ module dumbtorch_functions
     procedure dt_load_npz
   end interface
 
+  public :: read_csv
+  interface read_csv
+    procedure dt_read_csv
+  end interface
+
   public :: cuda_device_count
   interface cuda_device_count
     procedure dt_cuda_device_count
@@ -7327,13 +7332,46 @@ contains
     call dtf_end(f)
   end subroutine
 
+  ! read_csv: Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ?
+  ! are missing numbers: NaN, or an error for int64. The values [lines, columns], the names of
+  ! these columns, and the words as 'column=word' in their order.
+  subroutine dt_read_csv(path, values, names, labels, columns, delimiter, header, categories, &
+      one_hot, dtype, stat, errmsg)
+    character(*), intent(in) :: path
+    character(*), intent(in), optional :: columns(:)
+    character(*), intent(in), optional :: delimiter
+    logical, intent(in), optional :: header
+    character(*), intent(in), optional :: categories(:)
+    logical, intent(in), optional :: one_hot
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    character(:), allocatable, dimension(:), intent(out) :: names
+    character(:), allocatable, dimension(:), intent(out) :: labels
+    type(frame) :: f
+    call dtf_begin(f, 131)
+    call give(f, 0, path)
+    if (present(columns)) call give_texts(f, 1, columns)
+    if (present(delimiter)) call give(f, 2, delimiter)
+    if (present(header)) call give(f, 3, header)
+    if (present(categories)) call give_texts(f, 4, categories)
+    if (present(one_hot)) call give(f, 5, one_hot)
+    if (present(dtype)) call give(f, 6, dtype)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call take_texts(f, 1, names)
+    call take_texts(f, 3, labels)
+    call dtf_end(f)
+  end subroutine
+
   ! cuda_device_count: How many CUDA devices there are.
   function dt_cuda_device_count(stat, errmsg) result(out)
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 131)
+    call dtf_begin(f, 132)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -7346,7 +7384,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 132)
+    call dtf_begin(f, 133)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -7358,7 +7396,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 133)
+    call dtf_begin(f, 134)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -7370,7 +7408,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 134)
+    call dtf_begin(f, 135)
     call give(f, 0, index)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7384,7 +7422,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 135)
+    call dtf_begin(f, 136)
     call give(f, 0, text)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -7398,7 +7436,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 136)
+    call dtf_begin(f, 137)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -7413,7 +7451,7 @@ contains
     integer(int64), intent(out) :: major
     integer(int64), intent(out) :: minor
     type(frame) :: f
-    call dtf_begin(f, 137)
+    call dtf_begin(f, 138)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     major = f%results(0)
@@ -7434,7 +7472,7 @@ contains
     integer(int64), intent(out) :: multi_processor_count
     integer(int64), intent(out) :: total_memory
     type(frame) :: f
-    call dtf_begin(f, 138)
+    call dtf_begin(f, 139)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, name)
@@ -7457,7 +7495,7 @@ contains
     integer(int64), intent(out) :: peak_allocated
     integer(int64), intent(out) :: peak_reserved
     type(frame) :: f
-    call dtf_begin(f, 139)
+    call dtf_begin(f, 140)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     free = f%results(0)
@@ -7474,7 +7512,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 140)
+    call dtf_begin(f, 141)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7488,7 +7526,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 141)
+    call dtf_begin(f, 142)
     call give(f, 0, matmul)
     call give(f, 1, convolution)
     call finish(f, stat, errmsg)
@@ -7502,7 +7540,7 @@ contains
     logical, intent(out) :: matmul
     logical, intent(out) :: convolution
     type(frame) :: f
-    call dtf_begin(f, 142)
+    call dtf_begin(f, 143)
     call finish(f, stat, errmsg)
     matmul = f%results(0) /= 0
     convolution = f%results(1) /= 0
@@ -7516,7 +7554,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 143)
+    call dtf_begin(f, 144)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7530,7 +7568,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 144)
+    call dtf_begin(f, 145)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -7545,7 +7583,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 145)
+    call dtf_begin(f, 146)
     if (present(device)) call give(f, 0, device)
     if (present(priority)) call give(f, 1, priority)
     call finish(f, stat, errmsg)
@@ -7561,7 +7599,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 146)
+    call dtf_begin(f, 147)
     call give(f, 0, device)
     call give(f, 1, native)
     call finish(f, stat, errmsg)
@@ -7576,7 +7614,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 147)
+    call dtf_begin(f, 148)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7590,7 +7628,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 148)
+    call dtf_begin(f, 149)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7604,7 +7642,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 149)
+    call dtf_begin(f, 150)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -7619,7 +7657,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 150)
+    call dtf_begin(f, 151)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -7633,7 +7671,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 151)
+    call dtf_begin(f, 152)
     call give(f, 0, device)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -7646,7 +7684,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 152)
+    call dtf_begin(f, 153)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7659,7 +7697,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 153)
+    call dtf_begin(f, 154)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -7674,7 +7712,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 154)
+    call dtf_begin(f, 155)
     call give(f, 0, input)
     call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -7689,7 +7727,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_event) :: out
     type(frame) :: f
-    call dtf_begin(f, 155)
+    call dtf_begin(f, 156)
     if (present(device)) call give(f, 0, device)
     if (present(timing)) call give(f, 1, timing)
     call finish(f, stat, errmsg)
@@ -7704,7 +7742,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 156)
+    call dtf_begin(f, 157)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -7718,7 +7756,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 157)
+    call dtf_begin(f, 158)
     call give(f, 0, self)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -7732,7 +7770,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 158)
+    call dtf_begin(f, 159)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -7745,7 +7783,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 159)
+    call dtf_begin(f, 160)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7758,7 +7796,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 160)
+    call dtf_begin(f, 161)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -7773,7 +7811,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 161)
+    call dtf_begin(f, 162)
     call give(f, 0, self)
     call give(f, 1, end)
     call finish(f, stat, errmsg)
@@ -7788,7 +7826,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_graph) :: out
     type(frame) :: f
-    call dtf_begin(f, 162)
+    call dtf_begin(f, 163)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7803,7 +7841,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 163)
+    call dtf_begin(f, 164)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7815,7 +7853,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 164)
+    call dtf_begin(f, 165)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7827,7 +7865,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 165)
+    call dtf_begin(f, 166)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7840,7 +7878,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 166)
+    call dtf_begin(f, 167)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7852,7 +7890,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 167)
+    call dtf_begin(f, 168)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -7867,7 +7905,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 168)
+    call dtf_begin(f, 169)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call finish(f, stat, errmsg)
@@ -7885,7 +7923,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 169)
+    call dtf_begin(f, 170)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -7904,7 +7942,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 170)
+    call dtf_begin(f, 171)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -7922,7 +7960,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 171)
+    call dtf_begin(f, 172)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -7942,7 +7980,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 172)
+    call dtf_begin(f, 173)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -7963,7 +8001,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 173)
+    call dtf_begin(f, 174)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -7983,7 +8021,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 174)
+    call dtf_begin(f, 175)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8004,7 +8042,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 175)
+    call dtf_begin(f, 176)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8023,7 +8061,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 176)
+    call dtf_begin(f, 177)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8042,7 +8080,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 177)
+    call dtf_begin(f, 178)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8061,7 +8099,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 178)
+    call dtf_begin(f, 179)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8078,7 +8116,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 179)
+    call dtf_begin(f, 180)
     call give(f, 0, input)
     call give(f, 1, mask)
     call finish(f, stat, errmsg)
@@ -8093,7 +8131,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 180)
+    call dtf_begin(f, 181)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8108,7 +8146,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 181)
+    call dtf_begin(f, 182)
     call give(f, 0, input)
     if (present(num_classes)) call give(f, 1, num_classes)
     call finish(f, stat, errmsg)
@@ -8124,7 +8162,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 182)
+    call dtf_begin(f, 183)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -8139,7 +8177,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 183)
+    call dtf_begin(f, 184)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -8154,7 +8192,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 184)
+    call dtf_begin(f, 185)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -8169,7 +8207,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 185)
+    call dtf_begin(f, 186)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -8185,7 +8223,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 186)
+    call dtf_begin(f, 187)
     call give(f, 0, input)
     call give(f, 1, index)
     if (present(tensors)) call give_list(f, 2, tensors)
@@ -8203,7 +8241,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 187)
+    call dtf_begin(f, 188)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, value)
@@ -8220,7 +8258,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 188)
+    call dtf_begin(f, 189)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -8236,7 +8274,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 189)
+    call dtf_begin(f, 190)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -8252,7 +8290,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 190)
+    call dtf_begin(f, 191)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -8271,7 +8309,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 191)
+    call dtf_begin(f, 192)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -8292,7 +8330,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 192)
+    call dtf_begin(f, 193)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -8313,7 +8351,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 193)
+    call dtf_begin(f, 194)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -8334,7 +8372,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 194)
+    call dtf_begin(f, 195)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -8352,7 +8390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 195)
+    call dtf_begin(f, 196)
     call give(f, 0, input)
     call give(f, 1, vec)
     call finish(f, stat, errmsg)
@@ -8371,7 +8409,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 196)
+    call dtf_begin(f, 197)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -8392,7 +8430,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 197)
+    call dtf_begin(f, 198)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -8410,7 +8448,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 198)
+    call dtf_begin(f, 199)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -8426,7 +8464,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 199)
+    call dtf_begin(f, 200)
     call give(f, 0, input)
     call give(f, 1, tensor)
     call finish(f, stat, errmsg)
@@ -8445,7 +8483,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 200)
+    call dtf_begin(f, 201)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -8466,7 +8504,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 201)
+    call dtf_begin(f, 202)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -8484,7 +8522,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 202)
+    call dtf_begin(f, 203)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -8503,7 +8541,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 203)
+    call dtf_begin(f, 204)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -8524,7 +8562,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 204)
+    call dtf_begin(f, 205)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -8543,7 +8581,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 205)
+    call dtf_begin(f, 206)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -8560,7 +8598,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 206)
+    call dtf_begin(f, 207)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -8577,7 +8615,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 207)
+    call dtf_begin(f, 208)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -8594,7 +8632,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 208)
+    call dtf_begin(f, 209)
     call give(f, 0, equation)
     call give_list(f, 1, operands)
     call finish(f, stat, errmsg)
@@ -8611,7 +8649,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 209)
+    call dtf_begin(f, 210)
     call give(f, 0, a)
     call give(f, 1, b)
     if (present(dims)) call give(f, 2, dims)
@@ -8630,7 +8668,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 210)
+    call dtf_begin(f, 211)
     call give(f, 0, a)
     call give(f, 1, b)
     call give_list(f, 2, dims_a)
@@ -8650,7 +8688,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 211)
+    call dtf_begin(f, 212)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, weight)
@@ -8668,7 +8706,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 212)
+    call dtf_begin(f, 213)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -8684,7 +8722,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 213)
+    call dtf_begin(f, 214)
     call give(f, 0, input)
     call give(f, 1, n)
     call finish(f, stat, errmsg)
@@ -8700,7 +8738,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 214)
+    call dtf_begin(f, 215)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8714,7 +8752,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 215)
+    call dtf_begin(f, 216)
     call give_list(f, 0, matrices)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8728,7 +8766,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 216)
+    call dtf_begin(f, 217)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8745,7 +8783,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 217)
+    call dtf_begin(f, 218)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -8764,7 +8802,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 218)
+    call dtf_begin(f, 219)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -8782,7 +8820,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 219)
+    call dtf_begin(f, 220)
     call give(f, 0, x)
     call give(f, 1, y)
     if (present(dim)) call give(f, 2, dim)
@@ -8802,7 +8840,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 220)
+    call dtf_begin(f, 221)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -8825,7 +8863,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 221)
+    call dtf_begin(f, 222)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -8847,7 +8885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 222)
+    call dtf_begin(f, 223)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -8868,7 +8906,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 223)
+    call dtf_begin(f, 224)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(dim)) call give(f, 2, dim)
@@ -8889,7 +8927,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 224)
+    call dtf_begin(f, 225)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -8909,7 +8947,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 225)
+    call dtf_begin(f, 226)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(p)) call give(f, 2, p)
@@ -8928,7 +8966,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 226)
+    call dtf_begin(f, 227)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -8947,7 +8985,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 227)
+    call dtf_begin(f, 228)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     call finish(f, stat, errmsg)
@@ -8965,7 +9003,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 228)
+    call dtf_begin(f, 229)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -8984,7 +9022,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 229)
+    call dtf_begin(f, 230)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -9003,7 +9041,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 230)
+    call dtf_begin(f, 231)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -9023,7 +9061,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 231)
+    call dtf_begin(f, 232)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -9044,7 +9082,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 232)
+    call dtf_begin(f, 233)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -9068,7 +9106,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 233)
+    call dtf_begin(f, 234)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -9091,7 +9129,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 234)
+    call dtf_begin(f, 235)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -9113,7 +9151,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 235)
+    call dtf_begin(f, 236)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -9133,7 +9171,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 236)
+    call dtf_begin(f, 237)
     call give(f, 0, self)
     call give(f, 1, input)
     if (present(target)) call give(f, 2, target)
@@ -9149,7 +9187,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 237)
+    call dtf_begin(f, 238)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -9164,7 +9202,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 238)
+    call dtf_begin(f, 239)
     call give(f, 0, self)
     if (present(mode)) call give(f, 1, mode)
     call finish(f, stat, errmsg)
@@ -9178,7 +9216,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 239)
+    call dtf_begin(f, 240)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -9193,7 +9231,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 240)
+    call dtf_begin(f, 241)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -9209,7 +9247,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 241)
+    call dtf_begin(f, 242)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -9225,7 +9263,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 242)
+    call dtf_begin(f, 243)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -9242,7 +9280,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 243)
+    call dtf_begin(f, 244)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -9259,7 +9297,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 244)
+    call dtf_begin(f, 245)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -9275,7 +9313,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 245)
+    call dtf_begin(f, 246)
     call give(f, 0, self)
     call give(f, 1, path)
     call finish(f, stat, errmsg)
@@ -9290,7 +9328,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 246)
+    call dtf_begin(f, 247)
     call give(f, 0, self)
     call give(f, 1, path)
     if (present(strict)) call give(f, 2, strict)
@@ -9307,7 +9345,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 247)
+    call dtf_begin(f, 248)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9321,7 +9359,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 248)
+    call dtf_begin(f, 249)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9334,7 +9372,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 249)
+    call dtf_begin(f, 250)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -9348,7 +9386,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 250)
+    call dtf_begin(f, 251)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -9362,7 +9400,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 251)
+    call dtf_begin(f, 252)
     call give(f, 0, self)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -9376,7 +9414,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 252)
+    call dtf_begin(f, 253)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -9391,7 +9429,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 253)
+    call dtf_begin(f, 254)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -9407,7 +9445,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 254)
+    call dtf_begin(f, 255)
     call give(f, 0, kind)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9422,7 +9460,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 255)
+    call dtf_begin(f, 256)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, param)
@@ -9438,7 +9476,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 256)
+    call dtf_begin(f, 257)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, buffer)
@@ -9454,7 +9492,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 257)
+    call dtf_begin(f, 258)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, child)
@@ -9468,7 +9506,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 258)
+    call dtf_begin(f, 259)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -9481,7 +9519,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 259)
+    call dtf_begin(f, 260)
     call give(f, 0, self)
     call give(f, 1, child)
     call finish(f, stat, errmsg)
@@ -9497,7 +9535,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 260)
+    call dtf_begin(f, 261)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -9519,7 +9557,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 261)
+    call dtf_begin(f, 262)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -9546,7 +9584,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 262)
+    call dtf_begin(f, 263)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -9572,7 +9610,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 263)
+    call dtf_begin(f, 264)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
@@ -9592,7 +9630,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 264)
+    call dtf_begin(f, 265)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9610,7 +9648,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 265)
+    call dtf_begin(f, 266)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -9628,7 +9666,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 266)
+    call dtf_begin(f, 267)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -9645,7 +9683,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 267)
+    call dtf_begin(f, 268)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -9667,7 +9705,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 268)
+    call dtf_begin(f, 269)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -9687,7 +9725,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 269)
+    call dtf_begin(f, 270)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9700,7 +9738,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 270)
+    call dtf_begin(f, 271)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -9715,7 +9753,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 271)
+    call dtf_begin(f, 272)
     call give(f, 0, self)
     call give_list(f, 1, params)
     call finish(f, stat, errmsg)
@@ -9729,7 +9767,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 272)
+    call dtf_begin(f, 273)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -9745,7 +9783,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 273)
+    call dtf_begin(f, 274)
     call give(f, 0, self)
     call give(f, 1, name)
     if (present(group)) call give(f, 2, group)
@@ -9763,7 +9801,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 274)
+    call dtf_begin(f, 275)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, value)
@@ -9781,7 +9819,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 275)
+    call dtf_begin(f, 276)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -9798,7 +9836,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 276)
+    call dtf_begin(f, 277)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -9812,7 +9850,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 277)
+    call dtf_begin(f, 278)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9825,7 +9863,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 278)
+    call dtf_begin(f, 279)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -9840,7 +9878,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 279)
+    call dtf_begin(f, 280)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -9859,7 +9897,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 280)
+    call dtf_begin(f, 281)
     call give_list(f, 0, params)
     call give(f, 1, max_norm)
     if (present(norm_type)) call give(f, 2, norm_type)
@@ -9883,7 +9921,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 281)
+    call dtf_begin(f, 282)
     call give(f, 0, optimizer)
     call give_list(f, 1, params)
     call give_list(f, 2, grads)
@@ -9902,7 +9940,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 282)
+    call dtf_begin(f, 283)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9915,7 +9953,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 283)
+    call dtf_begin(f, 284)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9928,7 +9966,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 284)
+    call dtf_begin(f, 285)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9941,7 +9979,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 285)
+    call dtf_begin(f, 286)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9954,7 +9992,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 286)
+    call dtf_begin(f, 287)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9967,7 +10005,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 287)
+    call dtf_begin(f, 288)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9980,7 +10018,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 288)
+    call dtf_begin(f, 289)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9993,7 +10031,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 289)
+    call dtf_begin(f, 290)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10006,7 +10044,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 290)
+    call dtf_begin(f, 291)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10019,7 +10057,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 291)
+    call dtf_begin(f, 292)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10032,7 +10070,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 292)
+    call dtf_begin(f, 293)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10045,7 +10083,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 293)
+    call dtf_begin(f, 294)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10058,7 +10096,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 294)
+    call dtf_begin(f, 295)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10071,7 +10109,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 295)
+    call dtf_begin(f, 296)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10084,7 +10122,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 296)
+    call dtf_begin(f, 297)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10097,7 +10135,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 297)
+    call dtf_begin(f, 298)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10110,7 +10148,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 298)
+    call dtf_begin(f, 299)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10123,7 +10161,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 299)
+    call dtf_begin(f, 300)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10136,7 +10174,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 300)
+    call dtf_begin(f, 301)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10149,7 +10187,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 301)
+    call dtf_begin(f, 302)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10162,7 +10200,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 302)
+    call dtf_begin(f, 303)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10175,7 +10213,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 303)
+    call dtf_begin(f, 304)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10188,7 +10226,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 304)
+    call dtf_begin(f, 305)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10201,7 +10239,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 305)
+    call dtf_begin(f, 306)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10214,7 +10252,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 306)
+    call dtf_begin(f, 307)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10227,7 +10265,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 307)
+    call dtf_begin(f, 308)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10240,7 +10278,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 308)
+    call dtf_begin(f, 309)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10253,7 +10291,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 309)
+    call dtf_begin(f, 310)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10266,7 +10304,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 310)
+    call dtf_begin(f, 311)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10279,7 +10317,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 311)
+    call dtf_begin(f, 312)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10292,7 +10330,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 312)
+    call dtf_begin(f, 313)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10305,7 +10343,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 313)
+    call dtf_begin(f, 314)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10318,7 +10356,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 314)
+    call dtf_begin(f, 315)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10331,7 +10369,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 315)
+    call dtf_begin(f, 316)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10344,7 +10382,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 316)
+    call dtf_begin(f, 317)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10357,7 +10395,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 317)
+    call dtf_begin(f, 318)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10370,7 +10408,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 318)
+    call dtf_begin(f, 319)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10383,7 +10421,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 319)
+    call dtf_begin(f, 320)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10396,7 +10434,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 320)
+    call dtf_begin(f, 321)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10409,7 +10447,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 321)
+    call dtf_begin(f, 322)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10423,7 +10461,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 322)
+    call dtf_begin(f, 323)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -10438,7 +10476,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 323)
+    call dtf_begin(f, 324)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -10453,7 +10491,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 324)
+    call dtf_begin(f, 325)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -10468,7 +10506,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 325)
+    call dtf_begin(f, 326)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -10484,7 +10522,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 326)
+    call dtf_begin(f, 327)
     call give(f, 0, input)
     if (present(beta)) call give(f, 1, beta)
     if (present(threshold)) call give(f, 2, threshold)
@@ -10500,7 +10538,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 327)
+    call dtf_begin(f, 328)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10514,7 +10552,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 328)
+    call dtf_begin(f, 329)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10527,7 +10565,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 329)
+    call dtf_begin(f, 330)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10541,7 +10579,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 330)
+    call dtf_begin(f, 331)
     call give(f, 0, input)
     if (present(approximate)) call give(f, 1, approximate)
     call finish(f, stat, errmsg)
@@ -10557,7 +10595,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 331)
+    call dtf_begin(f, 332)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -10572,7 +10610,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 332)
+    call dtf_begin(f, 333)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -10587,7 +10625,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 333)
+    call dtf_begin(f, 334)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -10602,7 +10640,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 334)
+    call dtf_begin(f, 335)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -10619,7 +10657,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 335)
+    call dtf_begin(f, 336)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -10636,7 +10674,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 336)
+    call dtf_begin(f, 337)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -10653,7 +10691,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 337)
+    call dtf_begin(f, 338)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -10670,7 +10708,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 338)
+    call dtf_begin(f, 339)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -10687,7 +10725,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 339)
+    call dtf_begin(f, 340)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -10704,7 +10742,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 340)
+    call dtf_begin(f, 341)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -10721,7 +10759,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 341)
+    call dtf_begin(f, 342)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -10738,7 +10776,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 342)
+    call dtf_begin(f, 343)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10753,7 +10791,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 343)
+    call dtf_begin(f, 344)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10768,7 +10806,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 344)
+    call dtf_begin(f, 345)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10783,7 +10821,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 345)
+    call dtf_begin(f, 346)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10799,7 +10837,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 346)
+    call dtf_begin(f, 347)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -10816,7 +10854,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 347)
+    call dtf_begin(f, 348)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -10832,7 +10870,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 348)
+    call dtf_begin(f, 349)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10847,7 +10885,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 349)
+    call dtf_begin(f, 350)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10862,7 +10900,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 350)
+    call dtf_begin(f, 351)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10877,7 +10915,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 351)
+    call dtf_begin(f, 352)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10892,7 +10930,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 352)
+    call dtf_begin(f, 353)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -10907,7 +10945,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 353)
+    call dtf_begin(f, 354)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -10922,7 +10960,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 354)
+    call dtf_begin(f, 355)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10938,7 +10976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 355)
+    call dtf_begin(f, 356)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10955,7 +10993,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 356)
+    call dtf_begin(f, 357)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -10972,7 +11010,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 357)
+    call dtf_begin(f, 358)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -10987,7 +11025,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 358)
+    call dtf_begin(f, 359)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11000,7 +11038,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 359)
+    call dtf_begin(f, 360)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11013,7 +11051,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 360)
+    call dtf_begin(f, 361)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11026,7 +11064,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 361)
+    call dtf_begin(f, 362)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11039,7 +11077,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 362)
+    call dtf_begin(f, 363)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11052,7 +11090,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 363)
+    call dtf_begin(f, 364)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11066,7 +11104,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 364)
+    call dtf_begin(f, 365)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -11082,7 +11120,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 365)
+    call dtf_begin(f, 366)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -11097,7 +11135,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 366)
+    call dtf_begin(f, 367)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11113,7 +11151,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 367)
+    call dtf_begin(f, 368)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -11130,7 +11168,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 368)
+    call dtf_begin(f, 369)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -11145,7 +11183,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 369)
+    call dtf_begin(f, 370)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11159,7 +11197,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 370)
+    call dtf_begin(f, 371)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11172,7 +11210,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 371)
+    call dtf_begin(f, 372)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11186,7 +11224,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 372)
+    call dtf_begin(f, 373)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -11201,7 +11239,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 373)
+    call dtf_begin(f, 374)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -11215,7 +11253,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 374)
+    call dtf_begin(f, 375)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11228,7 +11266,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 375)
+    call dtf_begin(f, 376)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11242,7 +11280,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 376)
+    call dtf_begin(f, 377)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -11258,7 +11296,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 377)
+    call dtf_begin(f, 378)
     call give(f, 0, input)
     call give(f, 1, weight)
     call finish(f, stat, errmsg)
@@ -11275,7 +11313,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 378)
+    call dtf_begin(f, 379)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -11292,7 +11330,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 379)
+    call dtf_begin(f, 380)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11307,7 +11345,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 380)
+    call dtf_begin(f, 381)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11322,7 +11360,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 381)
+    call dtf_begin(f, 382)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11337,7 +11375,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 382)
+    call dtf_begin(f, 383)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11352,7 +11390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 383)
+    call dtf_begin(f, 384)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11367,7 +11405,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 384)
+    call dtf_begin(f, 385)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11382,7 +11420,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 385)
+    call dtf_begin(f, 386)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11397,7 +11435,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 386)
+    call dtf_begin(f, 387)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11412,7 +11450,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 387)
+    call dtf_begin(f, 388)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11427,7 +11465,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 388)
+    call dtf_begin(f, 389)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11442,7 +11480,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 389)
+    call dtf_begin(f, 390)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11457,7 +11495,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 390)
+    call dtf_begin(f, 391)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11471,7 +11509,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 391)
+    call dtf_begin(f, 392)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11485,7 +11523,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 392)
+    call dtf_begin(f, 393)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11499,7 +11537,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 393)
+    call dtf_begin(f, 394)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11513,7 +11551,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 394)
+    call dtf_begin(f, 395)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11526,7 +11564,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 395)
+    call dtf_begin(f, 396)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11540,7 +11578,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 396)
+    call dtf_begin(f, 397)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11555,7 +11593,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 397)
+    call dtf_begin(f, 398)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11570,7 +11608,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 398)
+    call dtf_begin(f, 399)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11585,7 +11623,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 399)
+    call dtf_begin(f, 400)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11600,7 +11638,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 400)
+    call dtf_begin(f, 401)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11615,7 +11653,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 401)
+    call dtf_begin(f, 402)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11630,7 +11668,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 402)
+    call dtf_begin(f, 403)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11645,7 +11683,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 403)
+    call dtf_begin(f, 404)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11660,7 +11698,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 404)
+    call dtf_begin(f, 405)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11675,7 +11713,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 405)
+    call dtf_begin(f, 406)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11690,7 +11728,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 406)
+    call dtf_begin(f, 407)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11705,7 +11743,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 407)
+    call dtf_begin(f, 408)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11721,7 +11759,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 408)
+    call dtf_begin(f, 409)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11736,7 +11774,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 409)
+    call dtf_begin(f, 410)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11752,7 +11790,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 410)
+    call dtf_begin(f, 411)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11767,7 +11805,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 411)
+    call dtf_begin(f, 412)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11781,7 +11819,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 412)
+    call dtf_begin(f, 413)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11797,7 +11835,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 413)
+    call dtf_begin(f, 414)
     call give(f, 0, condition)
     call give(f, 1, input)
     call give(f, 2, other)
@@ -11815,7 +11853,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 414)
+    call dtf_begin(f, 415)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -11832,7 +11870,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 415)
+    call dtf_begin(f, 416)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -11847,7 +11885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 416)
+    call dtf_begin(f, 417)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11860,7 +11898,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 417)
+    call dtf_begin(f, 418)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11873,7 +11911,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 418)
+    call dtf_begin(f, 419)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11886,7 +11924,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 419)
+    call dtf_begin(f, 420)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11899,7 +11937,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 420)
+    call dtf_begin(f, 421)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11912,7 +11950,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 421)
+    call dtf_begin(f, 422)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11925,7 +11963,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 422)
+    call dtf_begin(f, 423)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11938,7 +11976,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 423)
+    call dtf_begin(f, 424)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11951,7 +11989,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 424)
+    call dtf_begin(f, 425)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11964,7 +12002,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 425)
+    call dtf_begin(f, 426)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11977,7 +12015,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 426)
+    call dtf_begin(f, 427)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11990,7 +12028,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 427)
+    call dtf_begin(f, 428)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12003,7 +12041,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 428)
+    call dtf_begin(f, 429)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12016,7 +12054,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 429)
+    call dtf_begin(f, 430)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12029,7 +12067,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 430)
+    call dtf_begin(f, 431)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12042,7 +12080,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 431)
+    call dtf_begin(f, 432)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12055,7 +12093,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 432)
+    call dtf_begin(f, 433)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12068,7 +12106,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 433)
+    call dtf_begin(f, 434)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12082,7 +12120,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 434)
+    call dtf_begin(f, 435)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12097,7 +12135,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 435)
+    call dtf_begin(f, 436)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12112,7 +12150,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 436)
+    call dtf_begin(f, 437)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12127,7 +12165,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 437)
+    call dtf_begin(f, 438)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12141,7 +12179,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 438)
+    call dtf_begin(f, 439)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12154,7 +12192,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 439)
+    call dtf_begin(f, 440)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12167,7 +12205,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 440)
+    call dtf_begin(f, 441)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12180,7 +12218,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 441)
+    call dtf_begin(f, 442)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12193,7 +12231,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 442)
+    call dtf_begin(f, 443)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12206,7 +12244,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 443)
+    call dtf_begin(f, 444)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12219,7 +12257,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 444)
+    call dtf_begin(f, 445)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12232,7 +12270,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 445)
+    call dtf_begin(f, 446)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12245,7 +12283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 446)
+    call dtf_begin(f, 447)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12258,7 +12296,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 447)
+    call dtf_begin(f, 448)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12271,7 +12309,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 448)
+    call dtf_begin(f, 449)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12284,7 +12322,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 449)
+    call dtf_begin(f, 450)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12297,7 +12335,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 450)
+    call dtf_begin(f, 451)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12310,7 +12348,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 451)
+    call dtf_begin(f, 452)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12324,7 +12362,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 452)
+    call dtf_begin(f, 453)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -12339,7 +12377,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 453)
+    call dtf_begin(f, 454)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -12354,7 +12392,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 454)
+    call dtf_begin(f, 455)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12369,7 +12407,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 455)
+    call dtf_begin(f, 456)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12384,7 +12422,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 456)
+    call dtf_begin(f, 457)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12400,7 +12438,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 457)
+    call dtf_begin(f, 458)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12416,7 +12454,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 458)
+    call dtf_begin(f, 459)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -12431,7 +12469,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 459)
+    call dtf_begin(f, 460)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -12446,7 +12484,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 460)
+    call dtf_begin(f, 461)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12461,7 +12499,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 461)
+    call dtf_begin(f, 462)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12475,7 +12513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 462)
+    call dtf_begin(f, 463)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12488,7 +12526,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 463)
+    call dtf_begin(f, 464)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12502,7 +12540,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 464)
+    call dtf_begin(f, 465)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -12517,7 +12555,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 465)
+    call dtf_begin(f, 466)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -12531,7 +12569,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 466)
+    call dtf_begin(f, 467)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12545,7 +12583,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 467)
+    call dtf_begin(f, 468)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12560,7 +12598,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 468)
+    call dtf_begin(f, 469)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12575,7 +12613,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 469)
+    call dtf_begin(f, 470)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12590,7 +12628,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 470)
+    call dtf_begin(f, 471)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12605,7 +12643,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 471)
+    call dtf_begin(f, 472)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12620,7 +12658,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 472)
+    call dtf_begin(f, 473)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12635,7 +12673,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 473)
+    call dtf_begin(f, 474)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12650,7 +12688,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 474)
+    call dtf_begin(f, 475)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12665,7 +12703,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 475)
+    call dtf_begin(f, 476)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12680,7 +12718,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 476)
+    call dtf_begin(f, 477)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -12695,7 +12733,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 477)
+    call dtf_begin(f, 478)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -12710,7 +12748,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 478)
+    call dtf_begin(f, 479)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12726,7 +12764,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 479)
+    call dtf_begin(f, 480)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12744,7 +12782,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 480)
+    call dtf_begin(f, 481)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -12763,7 +12801,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 481)
+    call dtf_begin(f, 482)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -12779,7 +12817,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 482)
+    call dtf_begin(f, 483)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12793,7 +12831,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 483)
+    call dtf_begin(f, 484)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12807,7 +12845,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 484)
+    call dtf_begin(f, 485)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12823,7 +12861,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 485)
+    call dtf_begin(f, 486)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -12840,7 +12878,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 486)
+    call dtf_begin(f, 487)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -12858,7 +12896,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 487)
+    call dtf_begin(f, 488)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -12877,7 +12915,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 488)
+    call dtf_begin(f, 489)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -12896,7 +12934,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 489)
+    call dtf_begin(f, 490)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -12915,7 +12953,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 490)
+    call dtf_begin(f, 491)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -12938,7 +12976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 491)
+    call dtf_begin(f, 492)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -12966,7 +13004,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 492)
+    call dtf_begin(f, 493)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -12994,7 +13032,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 493)
+    call dtf_begin(f, 494)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -13018,7 +13056,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 494)
+    call dtf_begin(f, 495)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13040,7 +13078,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 495)
+    call dtf_begin(f, 496)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13065,7 +13103,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 496)
+    call dtf_begin(f, 497)
     call give(f, 0, low)
     call give(f, 1, high)
     call give_list(f, 2, size)
@@ -13089,7 +13127,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 497)
+    call dtf_begin(f, 498)
     call give(f, 0, n)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13113,7 +13151,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 498)
+    call dtf_begin(f, 499)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13138,7 +13176,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 499)
+    call dtf_begin(f, 500)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13165,7 +13203,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 500)
+    call dtf_begin(f, 501)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -13187,7 +13225,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 501)
+    call dtf_begin(f, 502)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     call finish(f, stat, errmsg)
@@ -13204,7 +13242,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 502)
+    call dtf_begin(f, 503)
     call give(f, 0, input)
     if (present(low)) call give(f, 1, low)
     if (present(high)) call give(f, 2, high)
@@ -13222,7 +13260,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 503)
+    call dtf_begin(f, 504)
     call give(f, 0, input)
     if (present(mean)) call give(f, 1, mean)
     if (present(std)) call give(f, 2, std)
@@ -13239,7 +13277,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 504)
+    call dtf_begin(f, 505)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(generator)) call give(f, 2, generator)
@@ -13256,7 +13294,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 505)
+    call dtf_begin(f, 506)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -13272,7 +13310,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 506)
+    call dtf_begin(f, 507)
     call give(f, 0, seed)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13286,7 +13324,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 507)
+    call dtf_begin(f, 508)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13302,7 +13340,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 508)
+    call dtf_begin(f, 509)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13314,7 +13352,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 509)
+    call dtf_begin(f, 510)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -13327,7 +13365,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 510)
+    call dtf_begin(f, 511)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13341,7 +13379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 511)
+    call dtf_begin(f, 512)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -13355,7 +13393,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 512)
+    call dtf_begin(f, 513)
     call give(f, 0, self)
     call give(f, 1, seed)
     call finish(f, stat, errmsg)
@@ -13369,7 +13407,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 513)
+    call dtf_begin(f, 514)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -13384,7 +13422,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 514)
+    call dtf_begin(f, 515)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13398,7 +13436,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 515)
+    call dtf_begin(f, 516)
     call give(f, 0, self)
     call give(f, 1, state)
     call finish(f, stat, errmsg)
@@ -13415,7 +13453,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 516)
+    call dtf_begin(f, 517)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13435,7 +13473,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 517)
+    call dtf_begin(f, 518)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13455,7 +13493,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 518)
+    call dtf_begin(f, 519)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13475,7 +13513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 519)
+    call dtf_begin(f, 520)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13493,7 +13531,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 520)
+    call dtf_begin(f, 521)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -13511,7 +13549,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 521)
+    call dtf_begin(f, 522)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13528,7 +13566,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 522)
+    call dtf_begin(f, 523)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13546,7 +13584,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 523)
+    call dtf_begin(f, 524)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13563,7 +13601,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 524)
+    call dtf_begin(f, 525)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13581,7 +13619,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 525)
+    call dtf_begin(f, 526)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13600,7 +13638,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 526)
+    call dtf_begin(f, 527)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13618,7 +13656,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 527)
+    call dtf_begin(f, 528)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13638,7 +13676,7 @@ contains
     type(dt_tensor), intent(inout) :: min
     type(dt_tensor), intent(inout) :: max
     type(frame) :: f
-    call dtf_begin(f, 528)
+    call dtf_begin(f, 529)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13657,7 +13695,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 529)
+    call dtf_begin(f, 530)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13675,7 +13713,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 530)
+    call dtf_begin(f, 531)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13694,7 +13732,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 531)
+    call dtf_begin(f, 532)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -13714,7 +13752,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 532)
+    call dtf_begin(f, 533)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -13735,7 +13773,7 @@ contains
     type(dt_tensor), intent(inout) :: var
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 533)
+    call dtf_begin(f, 534)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -13757,7 +13795,7 @@ contains
     type(dt_tensor), intent(inout) :: std
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 534)
+    call dtf_begin(f, 535)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -13778,7 +13816,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 535)
+    call dtf_begin(f, 536)
     call give(f, 0, input)
     if (present(correction)) call give(f, 1, correction)
     if (present(fweights)) call give(f, 2, fweights)
@@ -13795,7 +13833,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 536)
+    call dtf_begin(f, 537)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13814,7 +13852,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 537)
+    call dtf_begin(f, 538)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(dim)) call give_list(f, 2, dim)
@@ -13834,7 +13872,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 538)
+    call dtf_begin(f, 539)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13852,7 +13890,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 539)
+    call dtf_begin(f, 540)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13870,7 +13908,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 540)
+    call dtf_begin(f, 541)
     call give(f, 0, input)
     call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -13888,7 +13926,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 541)
+    call dtf_begin(f, 542)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13905,7 +13943,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 542)
+    call dtf_begin(f, 543)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13925,7 +13963,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 543)
+    call dtf_begin(f, 544)
     call give(f, 0, input)
     if (present(n)) call give(f, 1, n)
     if (present(dim)) call give(f, 2, dim)
@@ -13947,7 +13985,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 544)
+    call dtf_begin(f, 545)
     call give(f, 0, input)
     if (present(spacing)) call give_list(f, 1, spacing)
     if (present(dim)) call give_list(f, 2, dim)
@@ -13968,7 +14006,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 545)
+    call dtf_begin(f, 546)
     call give(f, 0, input)
     call give_list(f, 1, coordinates)
     if (present(dim)) call give_list(f, 2, dim)
@@ -13988,7 +14026,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 546)
+    call dtf_begin(f, 547)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -14008,7 +14046,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 547)
+    call dtf_begin(f, 548)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -14026,7 +14064,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 548)
+    call dtf_begin(f, 549)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14045,7 +14083,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 549)
+    call dtf_begin(f, 550)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -14067,7 +14105,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 550)
+    call dtf_begin(f, 551)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -14089,7 +14127,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 551)
+    call dtf_begin(f, 552)
     call give(f, 0, input)
     call give_list(f, 1, pad)
     if (present(mode)) call give(f, 2, mode)
@@ -14108,7 +14146,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 552)
+    call dtf_begin(f, 553)
     call give(f, 0, input)
     call give_list(f, 1, shifts)
     if (present(dims)) call give_list(f, 2, dims)
@@ -14126,7 +14164,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 553)
+    call dtf_begin(f, 554)
     call give(f, 0, input)
     if (present(k)) call give(f, 1, k)
     if (present(dims)) call give_list(f, 2, dims)
@@ -14142,7 +14180,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 554)
+    call dtf_begin(f, 555)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14156,7 +14194,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 555)
+    call dtf_begin(f, 556)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14172,7 +14210,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 556)
+    call dtf_begin(f, 557)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -14190,7 +14228,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 557)
+    call dtf_begin(f, 558)
     call give(f, 0, input)
     call give(f, 1, repeats)
     if (present(dim)) call give(f, 2, dim)
@@ -14209,7 +14247,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 558)
+    call dtf_begin(f, 559)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -14227,7 +14265,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 559)
+    call dtf_begin(f, 560)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -14245,7 +14283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 560)
+    call dtf_begin(f, 561)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     call finish(f, stat, errmsg)
@@ -14261,7 +14299,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 561)
+    call dtf_begin(f, 562)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14275,7 +14313,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 562)
+    call dtf_begin(f, 563)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14289,7 +14327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 563)
+    call dtf_begin(f, 564)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14303,7 +14341,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 564)
+    call dtf_begin(f, 565)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14317,7 +14355,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 565)
+    call dtf_begin(f, 566)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14332,7 +14370,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 566)
+    call dtf_begin(f, 567)
     call give(f, 0, indices)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -14348,7 +14386,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 567)
+    call dtf_begin(f, 568)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14364,7 +14402,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 568)
+    call dtf_begin(f, 569)
     call give(f, 0, input)
     if (present(r)) call give(f, 1, r)
     if (present(with_replacement)) call give(f, 2, with_replacement)
@@ -14384,7 +14422,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 569)
+    call dtf_begin(f, 570)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -14406,7 +14444,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 570)
+    call dtf_begin(f, 571)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -14427,7 +14465,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 571)
+    call dtf_begin(f, 572)
     call give(f, 0, input)
     call give(f, 1, src)
     call give(f, 2, dim)
@@ -14449,7 +14487,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 572)
+    call dtf_begin(f, 573)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(dim)) call give(f, 2, dim)
@@ -14472,7 +14510,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 573)
+    call dtf_begin(f, 574)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(offset)) call give(f, 2, offset)
@@ -14495,7 +14533,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 574)
+    call dtf_begin(f, 575)
     call give(f, 0, input)
     call give(f, 1, src)
     call give_list(f, 2, size)
@@ -14518,7 +14556,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 575)
+    call dtf_begin(f, 576)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -14542,7 +14580,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 576)
+    call dtf_begin(f, 577)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call give_list(f, 2, kernel_size)
@@ -14563,7 +14601,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 577)
+    call dtf_begin(f, 578)
     call give(f, 0, input)
     call give(f, 1, upscale_factor)
     call finish(f, stat, errmsg)
@@ -14580,7 +14618,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 578)
+    call dtf_begin(f, 579)
     call give(f, 0, input)
     call give(f, 1, downscale_factor)
     call finish(f, stat, errmsg)
@@ -14597,7 +14635,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 579)
+    call dtf_begin(f, 580)
     call give(f, 0, input)
     call give(f, 1, groups)
     call finish(f, stat, errmsg)
@@ -14617,7 +14655,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 580)
+    call dtf_begin(f, 581)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -14638,7 +14676,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 581)
+    call dtf_begin(f, 582)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -14655,7 +14693,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 582)
+    call dtf_begin(f, 583)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14675,7 +14713,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 583)
+    call dtf_begin(f, 584)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -14699,7 +14737,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 584)
+    call dtf_begin(f, 585)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -14718,7 +14756,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 585)
+    call dtf_begin(f, 586)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14736,7 +14774,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 586)
+    call dtf_begin(f, 587)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14754,7 +14792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 587)
+    call dtf_begin(f, 588)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14772,7 +14810,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 588)
+    call dtf_begin(f, 589)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14793,7 +14831,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 589)
+    call dtf_begin(f, 590)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14814,7 +14852,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 590)
+    call dtf_begin(f, 591)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -14836,7 +14874,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 591)
+    call dtf_begin(f, 592)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -14857,7 +14895,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 592)
+    call dtf_begin(f, 593)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -14876,7 +14914,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 593)
+    call dtf_begin(f, 594)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -14901,7 +14939,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 594)
+    call dtf_begin(f, 595)
     call give(f, 0, input)
     if (present(sorted)) call give(f, 1, sorted)
     if (present(return_inverse)) call give(f, 2, return_inverse)
@@ -14929,7 +14967,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 595)
+    call dtf_begin(f, 596)
     call give(f, 0, input)
     if (present(return_inverse)) call give(f, 1, return_inverse)
     if (present(return_counts)) call give(f, 2, return_counts)
@@ -14954,7 +14992,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 596)
+    call dtf_begin(f, 597)
     call give(f, 0, sorted_sequence)
     call give(f, 1, input)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -14976,7 +15014,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 597)
+    call dtf_begin(f, 598)
     call give(f, 0, input)
     call give(f, 1, boundaries)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -14996,7 +15034,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 598)
+    call dtf_begin(f, 599)
     call give(f, 0, elements)
     call give(f, 1, test_elements)
     if (present(assume_unique)) call give(f, 2, assume_unique)
@@ -15015,7 +15053,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 599)
+    call dtf_begin(f, 600)
     call give(f, 0, input)
     if (present(weights)) call give(f, 1, weights)
     if (present(minlength)) call give(f, 2, minlength)
@@ -15034,7 +15072,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 600)
+    call dtf_begin(f, 601)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(min)) call give(f, 2, min)
@@ -15057,7 +15095,7 @@ contains
     type(dt_tensor), intent(inout) :: hist
     type(dt_tensor), intent(inout) :: bin_edges
     type(frame) :: f
-    call dtf_begin(f, 601)
+    call dtf_begin(f, 602)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(range)) call give_list(f, 2, range)
@@ -15077,7 +15115,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 602)
+    call dtf_begin(f, 603)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15091,7 +15129,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 603)
+    call dtf_begin(f, 604)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15106,7 +15144,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 604)
+    call dtf_begin(f, 605)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -15121,7 +15159,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 605)
+    call dtf_begin(f, 606)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -15136,7 +15174,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 606)
+    call dtf_begin(f, 607)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -15150,7 +15188,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 607)
+    call dtf_begin(f, 608)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15164,7 +15202,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 608)
+    call dtf_begin(f, 609)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15178,7 +15216,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 609)
+    call dtf_begin(f, 610)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15192,7 +15230,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 610)
+    call dtf_begin(f, 611)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15206,7 +15244,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 611)
+    call dtf_begin(f, 612)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
@@ -15220,7 +15258,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 612)
+    call dtf_begin(f, 613)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -15235,7 +15273,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 613)
+    call dtf_begin(f, 614)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -15251,7 +15289,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 614)
+    call dtf_begin(f, 615)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -15266,7 +15304,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 615)
+    call dtf_begin(f, 616)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15282,7 +15320,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 616)
+    call dtf_begin(f, 617)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15298,7 +15336,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 617)
+    call dtf_begin(f, 618)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15313,7 +15351,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 618)
+    call dtf_begin(f, 619)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15327,7 +15365,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 619)
+    call dtf_begin(f, 620)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
@@ -15341,7 +15379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 620)
+    call dtf_begin(f, 621)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -15359,7 +15397,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 621)
+    call dtf_begin(f, 622)
     if (present(precision)) call give(f, 0, precision)
     if (present(threshold)) call give(f, 1, threshold)
     if (present(edge_items)) call give(f, 2, edge_items)
@@ -15377,7 +15415,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 622)
+    call dtf_begin(f, 623)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -15391,7 +15429,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 623)
+    call dtf_begin(f, 624)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -15405,7 +15443,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 624)
+    call dtf_begin(f, 625)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -15420,7 +15458,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 625)
+    call dtf_begin(f, 626)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15434,7 +15472,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 626)
+    call dtf_begin(f, 627)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
@@ -15447,7 +15485,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 627)
+    call dtf_begin(f, 628)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15460,7 +15498,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 628)
+    call dtf_begin(f, 629)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -15475,7 +15513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 629)
+    call dtf_begin(f, 630)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15489,7 +15527,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 630)
+    call dtf_begin(f, 631)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15503,7 +15541,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 631)
+    call dtf_begin(f, 632)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -15518,7 +15556,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 632)
+    call dtf_begin(f, 633)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -15532,7 +15570,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 633)
+    call dtf_begin(f, 634)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15548,7 +15586,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 634)
+    call dtf_begin(f, 635)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -15564,7 +15602,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 635)
+    call dtf_begin(f, 636)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -15580,7 +15618,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 636)
+    call dtf_begin(f, 637)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -15595,7 +15633,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 637)
+    call dtf_begin(f, 638)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15610,7 +15648,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 638)
+    call dtf_begin(f, 639)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
@@ -15624,7 +15662,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 639)
+    call dtf_begin(f, 640)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -15637,7 +15675,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 640)
+    call dtf_begin(f, 641)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15651,7 +15689,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call dtf_begin(f, 641)
+    call dtf_begin(f, 642)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15665,7 +15703,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 642)
+    call dtf_begin(f, 643)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15680,7 +15718,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 643)
+    call dtf_begin(f, 644)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -15694,7 +15732,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 644)
+    call dtf_begin(f, 645)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -15706,7 +15744,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 645)
+    call dtf_begin(f, 646)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15718,7 +15756,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 646)
+    call dtf_begin(f, 647)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -15731,7 +15769,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 647)
+    call dtf_begin(f, 648)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15743,7 +15781,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 648)
+    call dtf_begin(f, 649)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
     call dtf_end(f)
@@ -15755,7 +15793,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 649)
+    call dtf_begin(f, 650)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15767,7 +15805,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 650)
+    call dtf_begin(f, 651)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
     call dtf_end(f)
@@ -15779,7 +15817,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 651)
+    call dtf_begin(f, 652)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15792,7 +15830,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 652)
+    call dtf_begin(f, 653)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -15805,7 +15843,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 653)
+    call dtf_begin(f, 654)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -15817,7 +15855,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 654)
+    call dtf_begin(f, 655)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15833,7 +15871,7 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call dtf_begin(f, 655)
+    call dtf_begin(f, 656)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
@@ -15848,7 +15886,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 656)
+    call dtf_begin(f, 657)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15861,7 +15899,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 657)
+    call dtf_begin(f, 658)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15872,7 +15910,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 658)
+    call dtf_begin(f, 659)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
@@ -15883,7 +15921,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 659)
+    call dtf_begin(f, 660)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15896,7 +15934,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 660)
+    call dtf_begin(f, 661)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15910,7 +15948,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 661)
+    call dtf_begin(f, 662)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -15925,7 +15963,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 662)
+    call dtf_begin(f, 663)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15939,7 +15977,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 663)
+    call dtf_begin(f, 664)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15953,7 +15991,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 664)
+    call dtf_begin(f, 665)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15969,7 +16007,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 665)
+    call dtf_begin(f, 666)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -15985,7 +16023,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 666)
+    call dtf_begin(f, 667)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16002,7 +16040,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 667)
+    call dtf_begin(f, 668)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
@@ -16020,7 +16058,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 668)
+    call dtf_begin(f, 669)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
@@ -16038,7 +16076,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 669)
+    call dtf_begin(f, 670)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -16055,7 +16093,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 670)
+    call dtf_begin(f, 671)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -16072,7 +16110,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 671)
+    call dtf_begin(f, 672)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -16089,7 +16127,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 672)
+    call dtf_begin(f, 673)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -16105,7 +16143,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 673)
+    call dtf_begin(f, 674)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -16122,7 +16160,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 674)
+    call dtf_begin(f, 675)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -16138,7 +16176,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 675)
+    call dtf_begin(f, 676)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16151,7 +16189,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 676)
+    call dtf_begin(f, 677)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16165,7 +16203,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 677)
+    call dtf_begin(f, 678)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16180,7 +16218,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 678)
+    call dtf_begin(f, 679)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16195,7 +16233,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 679)
+    call dtf_begin(f, 680)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16210,7 +16248,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 680)
+    call dtf_begin(f, 681)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16225,7 +16263,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 681)
+    call dtf_begin(f, 682)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -16241,7 +16279,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 682)
+    call dtf_begin(f, 683)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16257,7 +16295,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 683)
+    call dtf_begin(f, 684)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -16274,7 +16312,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 684)
+    call dtf_begin(f, 685)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -16293,7 +16331,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 685)
+    call dtf_begin(f, 686)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -16314,7 +16352,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 686)
+    call dtf_begin(f, 687)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
@@ -16335,7 +16373,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 687)
+    call dtf_begin(f, 688)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -16354,7 +16392,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 688)
+    call dtf_begin(f, 689)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -16372,7 +16410,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 689)
+    call dtf_begin(f, 690)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -16386,7 +16424,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 690)
+    call dtf_begin(f, 691)
     call give(f, 0, input)
     call give(f, 1, the_template)
     call finish(f, stat, errmsg)
@@ -16401,7 +16439,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 691)
+    call dtf_begin(f, 692)
     call give(f, 0, input)
     call give(f, 1, dtype)
     call finish(f, stat, errmsg)
@@ -16420,7 +16458,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 692)
+    call dtf_begin(f, 693)
     call give(f, 0, input)
     call give(f, 1, dimension)
     call give(f, 2, size)
@@ -16440,7 +16478,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 693)
+    call dtf_begin(f, 694)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -16459,7 +16497,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 694)
+    call dtf_begin(f, 695)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
@@ -16477,7 +16515,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 695)
+    call dtf_begin(f, 696)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
@@ -16495,7 +16533,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 696)
+    call dtf_begin(f, 697)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
@@ -16513,7 +16551,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 697)
+    call dtf_begin(f, 698)
     call give(f, 0, input)
     call give(f, 1, sections)
     if (present(dim)) call give(f, 2, dim)
@@ -16531,7 +16569,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 698)
+    call dtf_begin(f, 699)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -16548,7 +16586,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 699)
+    call dtf_begin(f, 700)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -16564,7 +16602,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 700)
+    call dtf_begin(f, 701)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -16580,7 +16618,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 701)
+    call dtf_begin(f, 702)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -16595,7 +16633,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 702)
+    call dtf_begin(f, 703)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16609,7 +16647,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 703)
+    call dtf_begin(f, 704)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16624,7 +16662,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 704)
+    call dtf_begin(f, 705)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16638,7 +16676,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 705)
+    call dtf_begin(f, 706)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16652,7 +16690,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 706)
+    call dtf_begin(f, 707)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -16668,7 +16706,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 707)
+    call dtf_begin(f, 708)
     call give_list(f, 0, tensors)
     if (present(indexing)) call give(f, 1, indexing)
     call finish(f, stat, errmsg)
@@ -16684,7 +16722,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 708)
+    call dtf_begin(f, 709)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16700,7 +16738,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 709)
+    call dtf_begin(f, 710)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16716,7 +16754,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 710)
+    call dtf_begin(f, 711)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16732,7 +16770,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 711)
+    call dtf_begin(f, 712)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
@@ -16750,7 +16788,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 712)
+    call dtf_begin(f, 713)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -16768,7 +16806,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 713)
+    call dtf_begin(f, 714)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -16784,7 +16822,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 714)
+    call dtf_begin(f, 715)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -16803,7 +16841,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 715)
+    call dtf_begin(f, 716)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
@@ -16821,7 +16859,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 716)
+    call dtf_begin(f, 717)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -16836,7 +16874,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 717)
+    call dtf_begin(f, 718)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16849,7 +16887,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 718)
+    call dtf_begin(f, 719)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16862,7 +16900,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 719)
+    call dtf_begin(f, 720)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16875,7 +16913,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 720)
+    call dtf_begin(f, 721)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16888,7 +16926,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 721)
+    call dtf_begin(f, 722)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16901,7 +16939,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 722)
+    call dtf_begin(f, 723)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16914,7 +16952,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 723)
+    call dtf_begin(f, 724)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16927,7 +16965,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 724)
+    call dtf_begin(f, 725)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16940,7 +16978,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 725)
+    call dtf_begin(f, 726)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16953,7 +16991,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 726)
+    call dtf_begin(f, 727)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16966,7 +17004,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 727)
+    call dtf_begin(f, 728)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16979,7 +17017,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 728)
+    call dtf_begin(f, 729)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16992,7 +17030,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 729)
+    call dtf_begin(f, 730)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17005,7 +17043,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 730)
+    call dtf_begin(f, 731)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17019,7 +17057,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 731)
+    call dtf_begin(f, 732)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17034,7 +17072,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 732)
+    call dtf_begin(f, 733)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17048,7 +17086,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 733)
+    call dtf_begin(f, 734)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17061,7 +17099,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 734)
+    call dtf_begin(f, 735)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17074,7 +17112,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 735)
+    call dtf_begin(f, 736)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17087,7 +17125,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 736)
+    call dtf_begin(f, 737)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17100,7 +17138,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 737)
+    call dtf_begin(f, 738)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17113,7 +17151,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 738)
+    call dtf_begin(f, 739)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17128,7 +17166,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 739)
+    call dtf_begin(f, 740)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -17145,7 +17183,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 740)
+    call dtf_begin(f, 741)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -17161,7 +17199,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 741)
+    call dtf_begin(f, 742)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17176,7 +17214,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 742)
+    call dtf_begin(f, 743)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17192,7 +17230,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 743)
+    call dtf_begin(f, 744)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -17209,7 +17247,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 744)
+    call dtf_begin(f, 745)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -17226,7 +17264,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 745)
+    call dtf_begin(f, 746)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -17243,7 +17281,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 746)
+    call dtf_begin(f, 747)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -17259,7 +17297,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 747)
+    call dtf_begin(f, 748)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17274,7 +17312,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 748)
+    call dtf_begin(f, 749)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17289,7 +17327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 749)
+    call dtf_begin(f, 750)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17304,7 +17342,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 750)
+    call dtf_begin(f, 751)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17319,7 +17357,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 751)
+    call dtf_begin(f, 752)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17334,7 +17372,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 752)
+    call dtf_begin(f, 753)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17349,7 +17387,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 753)
+    call dtf_begin(f, 754)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17364,7 +17402,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 754)
+    call dtf_begin(f, 755)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17379,7 +17417,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 755)
+    call dtf_begin(f, 756)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17394,7 +17432,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 756)
+    call dtf_begin(f, 757)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17411,7 +17449,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 757)
+    call dtf_begin(f, 758)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -17429,7 +17467,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 758)
+    call dtf_begin(f, 759)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17445,7 +17483,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 759)
+    call dtf_begin(f, 760)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17462,7 +17500,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 760)
+    call dtf_begin(f, 761)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -17479,7 +17517,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 761)
+    call dtf_begin(f, 762)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -17496,7 +17534,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 762)
+    call dtf_begin(f, 763)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -17512,7 +17550,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 763)
+    call dtf_begin(f, 764)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17526,7 +17564,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 764)
+    call dtf_begin(f, 765)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))

@@ -1200,6 +1200,17 @@ static int32_t py_load_npz(const char *path, const char *const *only, int64_t on
   return status;
 }
 
+static int32_t py_read_csv(const char *path, const char *const *columns, int64_t columns_n, const char *delimiter, int32_t header, const char *const *categories, int64_t categories_n, int32_t one_hot, int32_t dtype, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_string_list *names = 0;
+  dt_string_list *labels = 0;
+  const int32_t status = dt_read_csv(path, list_or_null(columns, columns_n), list_count(columns_n), delimiter, header, list_or_null(categories, categories_n), list_count(categories_n), one_hot, dtype, &values, &names, &labels);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)names;
+  out[2] = (int64_t)(intptr_t)labels;
+  return status;
+}
+
 static int64_t py_cuda_device_count(void) {
   int64_t out = 0;
   if (dt_cuda_device_count(&out)) return INT64_MIN;

@@ -2570,6 +2570,37 @@ def load_npz(path, only=None):
     return load_npz_result((take_texts(out[0]), take_tensors(out[1])))
 
 
+def read_csv(path, columns=None, delimiter=None, header=True, categories=None, one_hot=False, dtype=None):
+    """Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are
+    missing numbers: NaN, or an error for int64.
+
+    Args:
+        path: The file: lines of fields, some of them perhaps in quotes (RFC 4180).
+        columns: The names of the columns that are wanted, in this order; absent means all.
+        delimiter: What stands between fields: one character; absent means a comma.
+        header: The first line has the columns' names. Without one they are called '0', '1',
+            ...
+        categories: The columns of words, whose values become their places in the alphabet
+            of the column's words, -1 where a word is missing.
+        one_hot: Such a column becomes one column for each word, which is 1 where it stands.
+        dtype: float32, float64 or int64; absent means the default dtype.
+
+    Returns:
+        The values [lines, columns], the names of these columns, and the words as
+        'column=word' in their order.
+    """
+    try:
+        columns_c = NULL if columns is None else c_strings(columns)
+        categories_c = NULL if categories is None else c_strings(categories)
+        out = ffi_new("int64_t[3]")
+        status = lib.py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, DTYPE[dtype], out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "read_csv", "path:path columns:str[]? delimiter:str? header:bool categories:str[]? one_hot:bool dtype:enum?", path, columns, delimiter, header, categories, one_hot, dtype) from None
+    if status:
+        raise fail()
+    return read_csv_result((wrap(out[0]), take_texts(out[1]), take_texts(out[2])))
+
+
 def cuda_device_count():
     """How many CUDA devices there are."""
     try:
@@ -12255,6 +12286,7 @@ load_checkpoint_result = result_type("load_checkpoint", "names tensors")
 load_archive_result = result_type("load_archive", "names records")
 load_archive_bytes_result = result_type("load_archive_bytes", "names records")
 load_npz_result = result_type("load_npz", "names arrays")
+read_csv_result = result_type("read_csv", "values names labels")
 device_capability_result = result_type("device_capability", "major minor")
 get_device_properties_result = result_type("get_device_properties", "name major minor multi_processor_count total_memory")
 device_memory_result = result_type("device_memory", "free total peak_allocated peak_reserved")
@@ -13348,5 +13380,6 @@ NAMESPACES = {
         "load_npy": load_npy,
         "save_npz": save_npz,
         "load_npz": load_npz,
+        "read_csv": read_csv,
     },
 }
