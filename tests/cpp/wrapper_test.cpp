@@ -216,10 +216,11 @@ void test_other_files() {
   const auto read = dt::load_checkpoint(name, {"b"});
   CHECK(read.tensors.size() == 1 && total(read.tensors[0]) == 15);
   CHECK(read.tensors[0].stride() == (std::vector<int64_t>{1, 3}));
-  dt::save_npz(name, {"a"}, {x});
-  CHECK(dt::load_npz(name).names[0] == "a" && total(dt::load_npz(name).arrays[0]) == 15);
-  dt::save_npy(name, x);
-  CHECK(total(dt::load_npy(name)) == 15);
+  dt::utils::data::save_npz(name, {"a"}, {x});
+  CHECK(dt::utils::data::load_npz(name).names[0] == "a" &&
+        total(dt::utils::data::load_npz(name).arrays[0]) == 15);
+  dt::utils::data::save_npy(name, x);
+  CHECK(total(dt::utils::data::load_npy(name)) == 15);
   CHECK(error_of([&] { dt::load_checkpoint(name); }) == DT_STATUS_IO);
   close(file);
   std::remove(name);
