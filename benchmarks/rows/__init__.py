@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from measure import Row
 
-from rows import broadcast, build, kernels, small, sorting, start, training
+from rows import broadcast, build, files, kernels, small, sorting, start, training
 
 
 def all_rows(machine, dumbtorch, torch, *, full: bool) -> list[Row]:
@@ -16,6 +16,7 @@ def all_rows(machine, dumbtorch, torch, *, full: bool) -> list[Row]:
         *kernels.rows(dumbtorch, torch, full=full),
         *sorting.rows(dumbtorch, torch),
         *broadcast.rows(machine),
+        *files.rows(dumbtorch),
         *start.rows(machine, torch),
         *(build.rows() if full else []),
     ]

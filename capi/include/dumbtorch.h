@@ -2562,6 +2562,141 @@ DT_MUST_CHECK DT_API dt_status dt_load_safetensors(
 DT_MUST_CHECK DT_API dt_status dt_safetensors_names(
     const char *path, dt_string_list **out) DT_NOEXCEPT;
 
+/** Writes a state dict as PyTorch's torch.save does: torch.load(weights_only=True) reads it.
+ * @param path The file. It is replaced whole: a reader sees the old one or the new one.
+ * @param names A name for each tensor.
+ * @param tensors What is saved. Those that share a storage share it in the file.
+ * @param progress Called with 0 bytes done, after each storage and before the file takes its place.
+ *   If it stops the call, the old file stays and nothing else is left. PyTorch's default: absent.
+ * @throws ValueError: a name appears twice, or the lists differ in length.
+ * @throws RuntimeError: tensors look at one storage with different dtypes.
+ * @throws OSError: the file cannot be written.
+ * @throws Cancelled: progress asked to stop. */
+DT_MUST_CHECK DT_API dt_status dt_save_checkpoint(
+    const char *path, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
+    int64_t tensors_n, dt_progress progress, void *progress_data,
+    dt_drop progress_drop) DT_NOEXCEPT;
+
+/** Reads tensors of a checkpoint of PyTorch's, on the CPU. Those in containers within others are
+ * called by both names, 'model.0.weight'; what is no tensor is left out.
+ * @param path The file: a zip file that PyTorch's torch.save has written.
+ * @param only The names of the tensors that are wanted; absent means all. Storages of no wanted
+ *   tensor are not read. PyTorch's default: absent.
+ * @param progress Called with 0 bytes done and after each storage. If it stops the call, nothing is
+ *   given back. PyTorch's default: absent.
+ * @throws OSError: the file cannot be read, lies about its content, or asks for more than a state
+ *   dict needs.
+ * @throws IndexError: the file has no tensor of a name.
+ * @throws NotImplementedError: its bytes are in another order.
+ * @throws Cancelled: progress asked to stop. */
+DT_MUST_CHECK DT_API dt_status dt_load_checkpoint(
+    const char *path, const char *const *only, int64_t only_n, dt_progress progress,
+    void *progress_data, dt_drop progress_drop, dt_string_list **names,
+    dt_tensor_list **tensors) DT_NOEXCEPT;
+
+/** The names of the tensors in a checkpoint of PyTorch's.
+ * @param path The file.
+ * @throws OSError: the file cannot be read, lies about its content, or asks for more than a state
+ *   dict needs. */
+DT_MUST_CHECK DT_API dt_status dt_checkpoint_names(
+    const char *path, dt_string_list **out) DT_NOEXCEPT;
+
+/** Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes.
+ * @param path The file. It is replaced whole: a reader sees the old one or the new one.
+ * @param names A name for each record.
+ * @param records Tensors whose elements, row-major, are the records.
+ * @throws ValueError: a name appears twice, or the lists differ in length.
+ * @throws OSError: the file cannot be written. */
+DT_MUST_CHECK DT_API dt_status dt_save_archive(
+    const char *path, const char *const *names, int64_t names_n, dt_tensor *const *records,
+    int64_t records_n) DT_NOEXCEPT;
+
+/** What save_archive would write, as a tensor of uint8.
+ * @param names A name for each record.
+ * @param records Tensors whose elements, row-major, are the records.
+ * @throws ValueError: a name appears twice, or the lists differ in length. */
+DT_MUST_CHECK DT_API dt_status dt_archive_bytes(
+    const char *const *names, int64_t names_n, dt_tensor *const *records, int64_t records_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Reads the records of a zip file as tensors of uint8.
+ * @param path The file.
+ * @param mmap Records look at the file and are read when they are used; their checksums are not.
+ *   PyTorch's default: false.
+ * @throws OSError: the file cannot be read, or lies about its content. */
+DT_MUST_CHECK DT_API dt_status dt_load_archive(
+    const char *path, int32_t mmap, dt_string_list **names, dt_tensor_list **records) DT_NOEXCEPT;
+
+/** Reads the records of a zip file in memory as tensors of uint8.
+ * @param data What a zip file would hold.
+ * @throws OSError: the data lies about its content. */
+DT_MUST_CHECK DT_API dt_status dt_load_archive_bytes(
+    const void *data, int64_t data_n, dt_string_list **names, dt_tensor_list **records) DT_NOEXCEPT;
+
+/** Writes a tensor as numpy.save does.
+ * @param path The file. It is replaced whole: a reader sees the old one or the new one.
+ * @param array What is saved.
+ * @throws NotImplementedError: NumPy lacks the dtype.
+ * @throws OSError: the file cannot be written. */
+DT_MUST_CHECK DT_API dt_status dt_save_npy(const char *path, dt_tensor *array) DT_NOEXCEPT;
+
+/** Reads a file of numpy.save's, in any order of bytes and dimensions.
+ * @param path The file.
+ * @throws OSError: the file cannot be read, or lies about its content.
+ * @throws ValueError: its elements are Python objects.
+ * @throws NotImplementedError: it has a dtype that the library lacks. */
+DT_MUST_CHECK DT_API dt_status dt_load_npy(const char *path, dt_tensor **out) DT_NOEXCEPT;
+
+/** Writes tensors as numpy.savez does.
+ * @param path The file. It is replaced whole: a reader sees the old one or the new one.
+ * @param names A name for each tensor.
+ * @param arrays What is saved.
+ * @throws ValueError: a name appears twice, or the lists differ in length.
+ * @throws NotImplementedError: NumPy lacks the dtype.
+ * @throws OSError: the file cannot be written. */
+DT_MUST_CHECK DT_API dt_status dt_save_npz(
+    const char *path, const char *const *names, int64_t names_n, dt_tensor *const *arrays,
+    int64_t arrays_n) DT_NOEXCEPT;
+
+/** Reads arrays of a file of numpy.savez or numpy.savez_compressed.
+ * @param path The file.
+ * @param only The names of the arrays that are wanted; absent means all. PyTorch's default: absent.
+ * @throws OSError: the file cannot be read, or lies about its content.
+ * @throws IndexError: the file has no array of a name.
+ * @throws ValueError: the elements of an array are Python objects.
+ * @throws NotImplementedError: an array has a dtype that the library lacks. */
+DT_MUST_CHECK DT_API dt_status dt_load_npz(
+    const char *path, const char *const *only, int64_t only_n, dt_string_list **names,
+    dt_tensor_list **arrays) DT_NOEXCEPT;
+
+/** Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are missing
+ * numbers: NaN, or an error for int64.
+ * @param path The file: lines of fields, some of them perhaps in quotes (RFC 4180).
+ * @param columns The names of the columns that are wanted, in this order; absent means all.
+ *   PyTorch's default: absent.
+ * @param delimiter What stands between fields: one character; absent means a comma. PyTorch's
+ *   default: absent.
+ * @param header The first line has the columns' names. Without one they are called '0', '1', ...
+ *   PyTorch's default: true.
+ * @param categories The columns of words, whose values become their places in the alphabet of the
+ *   column's words, -1 where a word is missing. PyTorch's default: absent.
+ * @param one_hot Such a column becomes one column for each word, which is 1 where it stands.
+ *   PyTorch's default: false.
+ * @param dtype float32, float64 or int64; absent means the default dtype. PyTorch's default:
+ *   absent.
+ * @return The values [lines, columns], the names of these columns, and the words as 'column=word'
+ *   in their order.
+ * @throws OSError: the file cannot be read, or a field is not what it should be; the sentence has
+ *   its line and column.
+ * @throws IndexError: there is no column of a name.
+ * @throws ValueError: the delimiter is none, or a column is wanted twice.
+ * @throws NotImplementedError: another dtype. */
+DT_MUST_CHECK DT_API dt_status dt_read_csv(
+    const char *path, const char *const *columns, int64_t columns_n, const char *delimiter,
+    int32_t header, const char *const *categories, int64_t categories_n, int32_t one_hot,
+    dt_dtype dtype, dt_tensor **values, dt_string_list **names,
+    dt_string_list **labels) DT_NOEXCEPT;
+
 /* ---- devices */
 
 /** How many CUDA devices there are. */

@@ -6,6 +6,10 @@
 #include "capi/shim/types.gen.h"
 #include "core/data/idx.h"
 #include "core/data/loader.h"
+#include "core/io/archive.h"
+#include "core/io/checkpoint.h"
+#include "core/io/csv.h"
+#include "core/io/npy.h"
 #include "core/io/safetensors.h"
 
 using namespace dt;
@@ -128,5 +132,172 @@ dt_status dt_safetensors_names(const char *path, dt_string_list **out) noexcept 
     const std::string path_ = string(path, "path");
     need(out, "out");
     put(out, dt::safetensors_names(path_));
+  });
+}
+
+dt_status dt_save_checkpoint(
+    const char *path, const char *const *names, int64_t names_n, dt_tensor *const *tensors,
+    int64_t tensors_n, dt_progress progress, void *progress_data, dt_drop progress_drop) noexcept {
+  return guard("save_checkpoint", [&] {
+    const UserData progress_owner(progress_data, progress_drop);
+    const std::string path_ = string(path, "path");
+    const auto names_ = strings(names, names_n, "names");
+    const TensorArray tensors_array(tensors, tensors_n, "tensors"); const TensorList tensors_ = tensors_array;
+    const auto progress_ = progress ? wrap(progress, progress_owner, "progress") : Progress();
+    dt::save_checkpoint(path_, names_, tensors_, progress_);
+  });
+}
+
+dt_status dt_load_checkpoint(
+    const char *path, const char *const *only, int64_t only_n, dt_progress progress,
+    void *progress_data, dt_drop progress_drop, dt_string_list **names,
+    dt_tensor_list **tensors) noexcept {
+  clear_all(names, tensors);
+  return guard("load_checkpoint", [&] {
+    const UserData progress_owner(progress_data, progress_drop);
+    const std::string path_ = string(path, "path");
+    const auto only_ = optional_strings(only, only_n, "only");
+    const auto progress_ = progress ? wrap(progress, progress_owner, "progress") : Progress();
+    need(names, "names");
+    need(tensors, "tensors");
+    auto results = dt::load_checkpoint(path_, only_, progress_);
+    Owned<dt_string_list> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor_list> owned1(std::get<1>(std::move(results)));
+    *names = owned0.detach();
+    *tensors = owned1.detach();
+  });
+}
+
+dt_status dt_checkpoint_names(const char *path, dt_string_list **out) noexcept {
+  clear_all(out);
+  return guard("checkpoint_names", [&] {
+    const std::string path_ = string(path, "path");
+    need(out, "out");
+    put(out, dt::checkpoint_names(path_));
+  });
+}
+
+dt_status dt_save_archive(
+    const char *path, const char *const *names, int64_t names_n, dt_tensor *const *records,
+    int64_t records_n) noexcept {
+  return guard("save_archive", [&] {
+    const std::string path_ = string(path, "path");
+    const auto names_ = strings(names, names_n, "names");
+    const TensorArray records_array(records, records_n, "records"); const TensorList records_ = records_array;
+    dt::save_archive(path_, names_, records_);
+  });
+}
+
+dt_status dt_archive_bytes(
+    const char *const *names, int64_t names_n, dt_tensor *const *records, int64_t records_n,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("archive_bytes", [&] {
+    const auto names_ = strings(names, names_n, "names");
+    const TensorArray records_array(records, records_n, "records"); const TensorList records_ = records_array;
+    need(out, "out");
+    put(out, dt::archive_bytes(names_, records_));
+  });
+}
+
+dt_status dt_load_archive(
+    const char *path, int32_t mmap, dt_string_list **names, dt_tensor_list **records) noexcept {
+  clear_all(names, records);
+  return guard("load_archive", [&] {
+    const std::string path_ = string(path, "path");
+    const bool mmap_ = mmap != 0;
+    need(names, "names");
+    need(records, "records");
+    auto results = dt::load_archive(path_, mmap_);
+    Owned<dt_string_list> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor_list> owned1(std::get<1>(std::move(results)));
+    *names = owned0.detach();
+    *records = owned1.detach();
+  });
+}
+
+dt_status dt_load_archive_bytes(
+    const void *data, int64_t data_n, dt_string_list **names, dt_tensor_list **records) noexcept {
+  clear_all(names, records);
+  return guard("load_archive_bytes", [&] {
+    const Bytes data_ = bytes(data, data_n, "data");
+    need(names, "names");
+    need(records, "records");
+    auto results = dt::load_archive_bytes(data_);
+    Owned<dt_string_list> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor_list> owned1(std::get<1>(std::move(results)));
+    *names = owned0.detach();
+    *records = owned1.detach();
+  });
+}
+
+dt_status dt_save_npy(const char *path, dt_tensor *array) noexcept {
+  return guard("save_npy", [&] {
+    const std::string path_ = string(path, "path");
+    const Pin<dt_tensor> array_pin(array, "array"); auto& array_ = *array_pin;
+    dt::save_npy(path_, array_);
+  });
+}
+
+dt_status dt_load_npy(const char *path, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("load_npy", [&] {
+    const std::string path_ = string(path, "path");
+    need(out, "out");
+    put(out, dt::load_npy(path_));
+  });
+}
+
+dt_status dt_save_npz(
+    const char *path, const char *const *names, int64_t names_n, dt_tensor *const *arrays,
+    int64_t arrays_n) noexcept {
+  return guard("save_npz", [&] {
+    const std::string path_ = string(path, "path");
+    const auto names_ = strings(names, names_n, "names");
+    const TensorArray arrays_array(arrays, arrays_n, "arrays"); const TensorList arrays_ = arrays_array;
+    dt::save_npz(path_, names_, arrays_);
+  });
+}
+
+dt_status dt_load_npz(
+    const char *path, const char *const *only, int64_t only_n, dt_string_list **names,
+    dt_tensor_list **arrays) noexcept {
+  clear_all(names, arrays);
+  return guard("load_npz", [&] {
+    const std::string path_ = string(path, "path");
+    const auto only_ = optional_strings(only, only_n, "only");
+    need(names, "names");
+    need(arrays, "arrays");
+    auto results = dt::load_npz(path_, only_);
+    Owned<dt_string_list> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor_list> owned1(std::get<1>(std::move(results)));
+    *names = owned0.detach();
+    *arrays = owned1.detach();
+  });
+}
+
+dt_status dt_read_csv(
+    const char *path, const char *const *columns, int64_t columns_n, const char *delimiter,
+    int32_t header, const char *const *categories, int64_t categories_n, int32_t one_hot,
+    dt_dtype dtype, dt_tensor **values, dt_string_list **names, dt_string_list **labels) noexcept {
+  clear_all(values, names, labels);
+  return guard("read_csv", [&] {
+    const std::string path_ = string(path, "path");
+    const auto columns_ = optional_strings(columns, columns_n, "columns");
+    const auto delimiter_ = optional_string(delimiter);
+    const bool header_ = header != 0;
+    const auto categories_ = optional_strings(categories, categories_n, "categories");
+    const bool one_hot_ = one_hot != 0;
+    const DType dtype_ = optional_enum<DType>(dtype, "dtype");
+    need(values, "values");
+    need(names, "names");
+    need(labels, "labels");
+    auto results = dt::read_csv(path_, columns_, delimiter_, header_, categories_, one_hot_, dtype_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_string_list> owned1(std::get<1>(std::move(results)));
+    Owned<dt_string_list> owned2(std::get<2>(std::move(results)));
+    *values = owned0.detach();
+    *names = owned1.detach();
+    *labels = owned2.detach();
   });
 }

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <random>
 
 #include "core/base/error.h"
@@ -57,9 +59,32 @@ int make_temporary(const std::string& path, std::string* temporary) {
   }
 }
 
+struct Mapping {
+  void* data;
+  size_t bytes;
+};
+
+void unmap(void* context) {
+  const std::unique_ptr<Mapping> mapping(static_cast<Mapping*>(context));
+  munmap(mapping->data, mapping->bytes);
+}
+
 }  // namespace
 
-InputFile::InputFile(const std::string& path) : path_(path) {
+void Input::read(int64_t offset, void* to, int64_t n) {
+  DT_CHECK(offset >= 0 && n >= 0 && offset <= size_ - n, kIo, name_, " is too short: ", n,
+           " bytes at ", offset, " were expected, there are ", size_);
+  if (n) copy(offset, static_cast<char*>(to), n);
+}
+
+std::string Input::read_text(int64_t offset, int64_t n) {
+  DT_CHECK(n <= size_, kIo, name_, " is too short: ", n, " bytes were expected, there are ", size_);
+  std::string s(static_cast<size_t>(n), '\0');
+  read(offset, s.data(), n);
+  return s;
+}
+
+InputFile::InputFile(const std::string& path) : Input("'" + path + "'"), path_(path) {
   // A pipe, which is refused below, must not be waited for.
   fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd_ < 0) fail_io("open", path);
@@ -75,19 +100,31 @@ InputFile::~InputFile() {
   close(fd_);
 }
 
-void InputFile::read(int64_t offset, void* to, int64_t n) {
-  DT_CHECK(offset >= 0 && n >= 0 && offset <= size_ - n, kIo, "'", path_, "' is too short: ", n,
-           " bytes at ", offset, " were expected, the file has ", size_);
-  auto* p = static_cast<char*>(to);
+void InputFile::copy(int64_t offset, char* to, int64_t n) {
   while (n > 0) {
-    const ssize_t got = pread(fd_, p, static_cast<size_t>(n), offset);
+    const ssize_t got = pread(fd_, to, static_cast<size_t>(n), offset);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_io("read", path_);
-    DT_CHECK(got > 0, kIo, "'", path_, "' became shorter while it was read");
-    p += got;
+    DT_CHECK(got > 0, kIo, name(), " became shorter while it was read");
+    to += got;
     n -= got;
     offset += got;
   }
+}
+
+Ref<Storage> InputFile::map() {
+  const auto n = static_cast<size_t>(size_);
+  if (n == 0) return Storage::wrap(nullptr, 0, kCpu, nullptr, nullptr);
+  auto mapping = std::make_unique<Mapping>();
+  mapping->bytes = n;
+  mapping->data = mmap(nullptr, n, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd_, 0);
+  if (mapping->data == MAP_FAILED) fail_io("map", path_);
+  void* const data = mapping->data;
+  return Storage::wrap(data, size_, kCpu, unmap, mapping.release());
+}
+
+void InputMemory::copy(int64_t offset, char* to, int64_t n) {
+  std::memcpy(to, static_cast<const char*>(bytes_.data) + offset, static_cast<size_t>(n));
 }
 
 AtomicFile::AtomicFile(const std::string& path) : path_(behind_links(path)) {

@@ -1,44 +1,11 @@
 #include "core/io/gzip.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
 
 #include "core/base/error.h"
+#include "core/io/zlib.h"
 
 namespace dt {
-namespace {
-
-// The part of zlib's gzFile interface (zlib.h) that is needed. It is opened at run time so that the
-// library depends on nothing for those who read no compressed files.
-struct Zlib {
-  void* (*open)(const char* path, const char* mode) = nullptr;
-  int (*read)(void* file, void* buffer, unsigned length) = nullptr;
-  int (*close)(void* file) = nullptr;
-  const char* (*error)(void* file, int* code) = nullptr;
-  std::string missing;
-
-  Zlib() {
-    void* library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-      missing = dlerror();
-      return;
-    }
-    open = reinterpret_cast<decltype(open)>(dlsym(library, "gzopen"));
-    read = reinterpret_cast<decltype(read)>(dlsym(library, "gzread"));
-    close = reinterpret_cast<decltype(close)>(dlsym(library, "gzclose"));
-    error = reinterpret_cast<decltype(error)>(dlsym(library, "gzerror"));
-    if (!open || !read || !close || !error) missing = "libz.so.1 lacks one of the gz functions";
-  }
-};
-
-const Zlib& zlib() {
-  static const Zlib& z = *new Zlib;
-  DT_CHECK(z.missing.empty(), kIo, "gzip files need zlib: ", z.missing);
-  return z;
-}
-
-}  // namespace
 
 InputStream::InputStream(const std::string& path) : path_(path), file_(path) {
   uint8_t magic[2] = {};

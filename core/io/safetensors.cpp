@@ -6,9 +6,9 @@
 #include <set>
 #include <string_view>
 
+#include "core/io/elements.h"
 #include "core/io/file.h"
 #include "core/io/json.h"
-#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/runtime/context.h"
 
@@ -25,22 +25,12 @@ struct Entry {
   int64_t begin = -1, end = -1;  // in the data
 };
 
-int64_t bytes_of(const Tensor& x) {
-  return x.numel() * x.item_bytes();
-}
-
 void append_entry(std::string& header, const std::string& name, const Tensor& x, int64_t begin) {
   std::string shape = text(x.sizes());
   shape.erase(std::remove(shape.begin(), shape.end(), ' '), shape.end());
   append(header, text(header.size() > 1 ? "," : "", json_quote(name), ":{\"dtype\":\"",
                       info(x.dtype()).safetensors, "\",\"shape\":", shape, ",\"data_offsets\":[",
                       begin, ",", begin + bytes_of(x), "]}"));
-}
-
-// Names become C strings and text in other languages: they must be UTF-8 and have no NUL.
-void check_name(const std::string& name) {
-  DT_CHECK(is_utf8(name) && name.find('\0') == std::string::npos, kIo,
-           "the name of a tensor is no text in UTF-8");
 }
 
 Dims read_shape(JsonReader& json) {
@@ -148,42 +138,19 @@ void check_entries(const std::vector<Entry>& entries, int64_t data_bytes) {
            " bytes that belong to no tensor");
 }
 
-// Any byte but 0 and 1 is no bool: other code would read it in its own way.
-void check_bools(const Tensor& x, const std::string& name) {
-  const auto* p = x.data_as<uint8_t>();
-  for (int64_t i = 0; i < x.numel(); ++i)
-    DT_CHECK(p[i] <= 1, kIo, "tensor '", name, "' has a bool that is neither 0 nor 1");
-}
-
-// A blob that is read like a file.
-class InputMemory {
- public:
-  explicit InputMemory(Bytes bytes) : bytes_(bytes) {}
-  int64_t size() const { return bytes_.size; }
-  void read(int64_t offset, void* to, int64_t n) const {
-    DT_CHECK(offset >= 0 && n >= 0 && offset <= bytes_.size - n, kIo, "the data is too short: ", n,
-             " bytes at ", offset, " were expected, there are ", bytes_.size);
-    if (n) std::memcpy(to, static_cast<const char*>(bytes_.data) + offset, static_cast<size_t>(n));
-  }
-
- private:
-  Bytes bytes_;
-};
-
 struct Contents {
   std::vector<Entry> entries;
   int64_t data_at = 0;  // where the first tensor's bytes are
 };
 
-template <class Input>
-Contents read_contents(Input& file, const std::string& what) {
+Contents read_contents(Input& file) {
   uint64_t length = 0;
   file.read(0, &length, sizeof length);
   const int64_t room = file.size() - static_cast<int64_t>(sizeof length);
   DT_CHECK(length <= static_cast<uint64_t>(kMaxHeader) && static_cast<int64_t>(length) <= room, kIo,
-           what, " is no safetensors file: its header would have ", length, " bytes of ", room);
-  std::string header(length, '\0');
-  file.read(sizeof length, header.data(), static_cast<int64_t>(length));
+           file.name(), " is no safetensors file: its header would have ", length, " bytes of ",
+           room);
+  const std::string header = file.read_text(sizeof length, static_cast<int64_t>(length));
   Contents contents{read_header(header), static_cast<int64_t>(sizeof length + length)};
   check_entries(contents.entries, room - static_cast<int64_t>(length));
   return contents;
@@ -209,38 +176,6 @@ std::vector<Entry> chosen(const std::vector<Entry>& entries, const std::vector<s
   return out;
 }
 
-// Moves bytes in pieces, tells how far it has come and stops when it is asked to.
-class Meter {
- public:
-  Meter(const Progress& progress, int64_t total) : progress_(progress), total_(total) { report(); }
-
-  // Calls move(offset, n) for each piece of `bytes` bytes.
-  template <class Move>
-  void run(int64_t bytes, Move move) {
-    for (int64_t at = 0; at < bytes; at += kPiece) {
-      const int64_t n = std::min(kPiece, bytes - at);
-      move(at, n);
-      done_ += n;
-      if (done_ - reported_ >= kPiece || done_ == total_) report();
-    }
-  }
-
- private:
-  static constexpr int64_t kPiece = 16 << 20;
-
-  void report() {
-    reported_ = done_;
-    const bool stop = progress_ && progress_(done_, total_);
-    DT_CHECK(!stop, kCancelled, "the progress function asked to stop after ", done_, " of ", total_,
-             " bytes");
-  }
-
-  const Progress& progress_;
-  const int64_t total_;
-  int64_t done_ = 0, reported_ = 0;
-};
-
-template <class Input>
 std::vector<Tensor> read_tensors(Input& file, const std::vector<Entry>& entries, int64_t data_at,
                                  const Progress& progress) {
   int64_t total = 0;
@@ -252,7 +187,7 @@ std::vector<Tensor> read_tensors(Input& file, const std::vector<Entry>& entries,
     meter.run(e.end - e.begin, [&](int64_t at, int64_t n) {
       file.read(data_at + e.begin + at, static_cast<char*>(x.data()) + at, n);
     });
-    if (is_bool(x.dtype())) check_bools(x, e.name);
+    check_bools(x, e.name);
     tensors.push_back(x);
   }
   return tensors;
@@ -268,11 +203,6 @@ std::vector<size_t> order_in_file(const std::vector<std::string>& names, TensorL
     return wa != wb ? wa > wb : names[a] < names[b];
   });
   return order;
-}
-
-// The elements, row-major, in the processor's memory.
-Tensor plain(const Tensor& x) {
-  return on_host(contiguous(x));
 }
 
 }  // namespace
@@ -316,22 +246,21 @@ void save_safetensors(const std::string& path, const std::vector<std::string>& n
 std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors(
     const std::string& path, const std::optional<std::vector<std::string>>& only,
     const Progress& progress) {
-  const std::string what = "'" + path + "'";
   InputFile file(path);
-  Contents contents = read_contents(file, what);
-  if (only) contents.entries = chosen(contents.entries, *only, what);
+  Contents contents = read_contents(file);
+  if (only) contents.entries = chosen(contents.entries, *only, file.name());
   return {names_of(contents.entries),
           read_tensors(file, contents.entries, contents.data_at, progress)};
 }
 
 std::vector<std::string> safetensors_names(const std::string& path) {
   InputFile file(path);
-  return names_of(read_contents(file, "'" + path + "'").entries);
+  return names_of(read_contents(file).entries);
 }
 
 std::tuple<std::vector<std::string>, std::vector<Tensor>> load_safetensors_bytes(Bytes data) {
   InputMemory memory(data);
-  const Contents contents = read_contents(memory, "the data");
+  const Contents contents = read_contents(memory);
   return {names_of(contents.entries),
           read_tensors(memory, contents.entries, contents.data_at, nullptr)};
 }

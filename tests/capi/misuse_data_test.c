@@ -99,6 +99,122 @@ static void test_safetensors_names(void) {
   EXPECT(TYPE_ERROR, "safetensors_names", dt_safetensors_names("text", NULL));
 }
 
+static void test_save_checkpoint(void) {
+  EXPECT(TYPE_ERROR, "save_checkpoint", dt_save_checkpoint(NULL, good.strs, 1, good.tensors, 2, called_progress, &good.drops, count_drop));
+  EXPECT(VALUE_ERROR, "save_checkpoint", dt_save_checkpoint("text", NULL, 2, good.tensors, 2, called_progress, &good.drops, count_drop));
+  EXPECT(VALUE_ERROR, "save_checkpoint", dt_save_checkpoint("text", NULL, -1, good.tensors, 2, called_progress, &good.drops, count_drop));
+  EXPECT(VALUE_ERROR, "save_checkpoint", dt_save_checkpoint("text", good.strs, -7, good.tensors, 2, called_progress, &good.drops, count_drop));
+  EXPECT(VALUE_ERROR, "save_checkpoint", dt_save_checkpoint("text", good.strs, 1, NULL, 2, called_progress, &good.drops, count_drop));
+  EXPECT(VALUE_ERROR, "save_checkpoint", dt_save_checkpoint("text", good.strs, 1, good.tensors, -7, called_progress, &good.drops, count_drop));
+  EXPECT(VALUE_ERROR, "save_checkpoint", dt_save_checkpoint("text", good.strs, 1, NULL, -1, called_progress, &good.drops, count_drop));
+  EXPECT(HANDLE, "save_checkpoint", dt_save_checkpoint("text", good.strs, 1, bad.released_tensors, 2, called_progress, &good.drops, count_drop));
+  EXPECT(HANDLE, "save_checkpoint", dt_save_checkpoint("text", good.strs, 1, bad.foreign_tensors, 2, called_progress, &good.drops, count_drop));
+  EXPECT(HANDLE, "save_checkpoint", dt_save_checkpoint("text", good.strs, 1, bad.null_tensors, 2, called_progress, &good.drops, count_drop));
+}
+
+static void test_load_checkpoint(void) {
+  EXPECT(TYPE_ERROR, "load_checkpoint", dt_load_checkpoint(NULL, good.strs, 1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_checkpoint", dt_load_checkpoint("text", NULL, 2, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_checkpoint", dt_load_checkpoint("text", NULL, -1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_checkpoint", dt_load_checkpoint("text", good.strs, -7, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_checkpoint", dt_load_checkpoint("text", good.strs, 1, called_progress, &good.drops, count_drop, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_checkpoint", dt_load_checkpoint("text", good.strs, 1, called_progress, &good.drops, count_drop, (dt_string_list **)&out.pointer[0], NULL));
+}
+
+static void test_checkpoint_names(void) {
+  EXPECT(TYPE_ERROR, "checkpoint_names", dt_checkpoint_names(NULL, (dt_string_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "checkpoint_names", dt_checkpoint_names("text", NULL));
+}
+
+static void test_save_archive(void) {
+  EXPECT(TYPE_ERROR, "save_archive", dt_save_archive(NULL, good.strs, 1, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "save_archive", dt_save_archive("text", NULL, 2, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "save_archive", dt_save_archive("text", NULL, -1, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "save_archive", dt_save_archive("text", good.strs, -7, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "save_archive", dt_save_archive("text", good.strs, 1, NULL, 2));
+  EXPECT(VALUE_ERROR, "save_archive", dt_save_archive("text", good.strs, 1, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "save_archive", dt_save_archive("text", good.strs, 1, NULL, -1));
+  EXPECT(HANDLE, "save_archive", dt_save_archive("text", good.strs, 1, bad.released_tensors, 2));
+  EXPECT(HANDLE, "save_archive", dt_save_archive("text", good.strs, 1, bad.foreign_tensors, 2));
+  EXPECT(HANDLE, "save_archive", dt_save_archive("text", good.strs, 1, bad.null_tensors, 2));
+}
+
+static void test_archive_bytes(void) {
+  EXPECT(VALUE_ERROR, "archive_bytes", dt_archive_bytes(NULL, 2, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "archive_bytes", dt_archive_bytes(NULL, -1, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "archive_bytes", dt_archive_bytes(good.strs, -7, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "archive_bytes", dt_archive_bytes(good.strs, 1, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "archive_bytes", dt_archive_bytes(good.strs, 1, good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "archive_bytes", dt_archive_bytes(good.strs, 1, NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "archive_bytes", dt_archive_bytes(good.strs, 1, bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "archive_bytes", dt_archive_bytes(good.strs, 1, bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "archive_bytes", dt_archive_bytes(good.strs, 1, bad.null_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "archive_bytes", dt_archive_bytes(good.strs, 1, good.tensors, 2, NULL));
+}
+
+static void test_load_archive(void) {
+  EXPECT(TYPE_ERROR, "load_archive", dt_load_archive(NULL, 1, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_archive", dt_load_archive("text", 1, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_archive", dt_load_archive("text", 1, (dt_string_list **)&out.pointer[0], NULL));
+}
+
+static void test_load_archive_bytes(void) {
+  EXPECT(VALUE_ERROR, "load_archive_bytes", dt_load_archive_bytes(NULL, 2, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_archive_bytes", dt_load_archive_bytes(good.i64s, -7, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_archive_bytes", dt_load_archive_bytes(good.i64s, 8, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_archive_bytes", dt_load_archive_bytes(good.i64s, 8, (dt_string_list **)&out.pointer[0], NULL));
+}
+
+static void test_save_npy(void) {
+  EXPECT(TYPE_ERROR, "save_npy", dt_save_npy(NULL, good.tensor));
+  EXPECT(HANDLE, "save_npy", dt_save_npy("text", (dt_tensor *)bad.released));
+  EXPECT(HANDLE, "save_npy", dt_save_npy("text", (dt_tensor *)bad.garbage));
+  EXPECT(HANDLE, "save_npy", dt_save_npy("text", (dt_tensor *)bad.foreign));
+  EXPECT(HANDLE, "save_npy", dt_save_npy("text", NULL));
+}
+
+static void test_load_npy(void) {
+  EXPECT(TYPE_ERROR, "load_npy", dt_load_npy(NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "load_npy", dt_load_npy("text", NULL));
+}
+
+static void test_save_npz(void) {
+  EXPECT(TYPE_ERROR, "save_npz", dt_save_npz(NULL, good.strs, 1, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "save_npz", dt_save_npz("text", NULL, 2, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "save_npz", dt_save_npz("text", NULL, -1, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "save_npz", dt_save_npz("text", good.strs, -7, good.tensors, 2));
+  EXPECT(VALUE_ERROR, "save_npz", dt_save_npz("text", good.strs, 1, NULL, 2));
+  EXPECT(VALUE_ERROR, "save_npz", dt_save_npz("text", good.strs, 1, good.tensors, -7));
+  EXPECT(VALUE_ERROR, "save_npz", dt_save_npz("text", good.strs, 1, NULL, -1));
+  EXPECT(HANDLE, "save_npz", dt_save_npz("text", good.strs, 1, bad.released_tensors, 2));
+  EXPECT(HANDLE, "save_npz", dt_save_npz("text", good.strs, 1, bad.foreign_tensors, 2));
+  EXPECT(HANDLE, "save_npz", dt_save_npz("text", good.strs, 1, bad.null_tensors, 2));
+}
+
+static void test_load_npz(void) {
+  EXPECT(TYPE_ERROR, "load_npz", dt_load_npz(NULL, good.strs, 1, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_npz", dt_load_npz("text", NULL, 2, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_npz", dt_load_npz("text", NULL, -1, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(VALUE_ERROR, "load_npz", dt_load_npz("text", good.strs, -7, (dt_string_list **)&out.pointer[0], (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_npz", dt_load_npz("text", good.strs, 1, NULL, (dt_tensor_list **)&out.pointer[1]));
+  EXPECT(TYPE_ERROR, "load_npz", dt_load_npz("text", good.strs, 1, (dt_string_list **)&out.pointer[0], NULL));
+}
+
+static void test_read_csv(void) {
+  EXPECT(TYPE_ERROR, "read_csv", dt_read_csv(NULL, good.strs, 1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", NULL, 2, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", NULL, -1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, -7, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, NULL, 2, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, NULL, -1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, -7, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, 99, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(VALUE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, -1, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(TYPE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, NULL, (dt_string_list **)&out.pointer[1], (dt_string_list **)&out.pointer[2]));
+  EXPECT(TYPE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], NULL, (dt_string_list **)&out.pointer[2]));
+  EXPECT(TYPE_ERROR, "read_csv", dt_read_csv("text", good.strs, 1, "text", 1, good.strs, 1, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0], (dt_string_list **)&out.pointer[1], NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_dataset_new();
@@ -112,5 +228,17 @@ int main(void) {
   test_load_safetensors_bytes();
   test_load_safetensors();
   test_safetensors_names();
+  test_save_checkpoint();
+  test_load_checkpoint();
+  test_checkpoint_names();
+  test_save_archive();
+  test_archive_bytes();
+  test_load_archive();
+  test_load_archive_bytes();
+  test_save_npy();
+  test_load_npy();
+  test_save_npz();
+  test_load_npz();
+  test_read_csv();
   return misuse_end();
 }

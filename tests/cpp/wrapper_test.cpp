@@ -206,6 +206,26 @@ void test_lists() {
   CHECK(rates.size() == 20 && rates[19] == 19 * 0.1);
 }
 
+void test_other_files() {
+  char name[] = P_tmpdir "/dt-wrapper-XXXXXX";
+  const int file = mkstemp(name);
+  CHECK(file >= 0);
+  const dt::Tensor x = dt::arange(0, 6).view({2, 3});
+  dt::save_checkpoint(name, {"a", "b"}, {x, x.t()});
+  CHECK(dt::checkpoint_names(name) == (std::vector<std::string>{"a", "b"}));
+  const auto read = dt::load_checkpoint(name, {"b"});
+  CHECK(read.tensors.size() == 1 && total(read.tensors[0]) == 15);
+  CHECK(read.tensors[0].stride() == (std::vector<int64_t>{1, 3}));
+  dt::utils::data::save_npz(name, {"a"}, {x});
+  CHECK(dt::utils::data::load_npz(name).names[0] == "a" &&
+        total(dt::utils::data::load_npz(name).arrays[0]) == 15);
+  dt::utils::data::save_npy(name, x);
+  CHECK(total(dt::utils::data::load_npy(name)) == 15);
+  CHECK(error_of([&] { dt::load_checkpoint(name); }) == DT_STATUS_IO);
+  close(file);
+  std::remove(name);
+}
+
 void test_safetensors() {
   char name[] = P_tmpdir "/dt-wrapper-XXXXXX";
   const int file = mkstemp(name);
@@ -325,6 +345,7 @@ int main() {
   test_data();
   test_lists();
   test_safetensors();
+  test_other_files();
   test_contexts_and_logs();
   test_indexing();
   test_modules();

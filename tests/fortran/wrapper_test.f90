@@ -335,6 +335,10 @@ contains
     call load_safetensors(path, names, tensors, only=['second'])
     call expect_true(size(names) == 1 .and. names(1) == 'second', 'names')
     call expect(tensors(1), dtype_int64, [6], [0d0, 1d0, 2d0, 3d0, 4d0, 5d0])
+    call save_checkpoint(path, ['a     ', 'second'], [x, x])
+    call load_checkpoint(path, names, tensors, only=['second'])
+    call expect_true(size(names) == 1 .and. names(1) == 'second', 'names of a checkpoint')
+    call expect(tensors(1), dtype_int64, [6], [0d0, 1d0, 2d0, 3d0, 4d0, 5d0])
     open (newunit=unit, file=path)
     close (unit, status='delete')
   end subroutine

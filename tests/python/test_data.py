@@ -355,7 +355,7 @@ def test_save_and_load(tmp_path):
     dt.optim.Adam(model.parameters()).load_state_dict(state["opt"])
     assert os.listdir(tmp_path) == ["checkpoint.pt"]
     before = path.read_bytes()
-    with pytest.raises((TypeError, AttributeError)):
+    with pytest.raises(pickle.PicklingError):
         dt.save({"bad": lambda: 0}, path)
     assert path.read_bytes() == before and os.listdir(tmp_path) == ["checkpoint.pt"]
 
@@ -389,13 +389,11 @@ def test_save_into_a_pipe(tmp_path):
 
 
 def test_load_runs_no_code(tmp_path):
-    import pickle
-
     class Evil:
         def __reduce__(self):
             return os.system, ("true",)
 
     path = tmp_path / "evil.pt"
-    path.write_bytes(pickle.dumps(Evil()))
+    dt.save(Evil(), path)
     with pytest.raises(pickle.UnpicklingError, match="weights_only"):
         dt.load(path)

@@ -3624,6 +3624,219 @@ static inline dt_string_list *T_safetensors_names(const char *path) {
   return T_own_string_list_(result);
 }
 
+/** T_save_checkpoint(path: path, names: str[], tensors: tensor[], .progress: callback? = absent)
+ * Writes a state dict as PyTorch's torch.save does: torch.load(weights_only=True) reads it. */
+typedef struct {
+  T_Progress progress;
+} T_save_checkpoint_options;
+static inline T_save_checkpoint_options T_save_checkpoint_defaults(void) {
+  T_save_checkpoint_options options = {{NULL, NULL, NULL}};
+  return options;
+}
+static inline dt_status T_do_save_checkpoint(
+    const char *path, T_Strings names, T_Tensors tensors,
+    const T_save_checkpoint_options *options) {
+  if (T_stopped_()) { if (options->progress.drop) options->progress.drop(options->progress.user_data); return T_status(); }
+  T_check(dt_save_checkpoint(
+    path, names.p, names.n, tensors.p, tensors.n, options->progress.fn, options->progress.user_data,
+    options->progress.drop));
+  return T_status();
+}
+#define T_save_checkpoint(...) T_save_checkpoint_with_(__VA_ARGS__, )
+#define T_save_checkpoint_with_(path, names, tensors, ...) \
+  T_OPTIONS_(save_checkpoint, \
+    T_do_save_checkpoint(path, names, tensors, &T_save_checkpoint_o), __VA_ARGS__)
+
+/** T_load_checkpoint(path: path, .only: str[]? = absent, .progress: callback? = absent, .tensors:
+ *     where this result goes)
+ * Reads tensors of a checkpoint of PyTorch's, on the CPU. Those in containers within others are
+ * called by both names, 'model.0.weight'; what is no tensor is left out. */
+typedef struct {
+  T_Strings only;
+  T_Progress progress;
+  dt_tensor_list **tensors;
+} T_load_checkpoint_options;
+static inline T_load_checkpoint_options T_load_checkpoint_defaults(void) {
+  T_load_checkpoint_options options = {{NULL, 0}, {NULL, NULL, NULL}, NULL};
+  return options;
+}
+static inline dt_string_list *T_do_load_checkpoint(
+    const char *path, const T_load_checkpoint_options *options) {
+  dt_string_list *result = NULL;
+  dt_tensor_list *tensors = NULL;
+  if (!T_stopped_()) T_check(dt_load_checkpoint(
+    path, options->only.p, options->only.n, options->progress.fn, options->progress.user_data,
+    options->progress.drop, &result, &tensors));
+  else { if (options->progress.drop) options->progress.drop(options->progress.user_data); }
+  if (options->tensors) *options->tensors = T_own_tensor_list_(tensors);
+  else if (tensors) dt_tensor_list_release(tensors);
+  return T_own_string_list_(result);
+}
+#define T_load_checkpoint(...) T_load_checkpoint_with_(__VA_ARGS__, )
+#define T_load_checkpoint_with_(path, ...) \
+  T_OPTIONS_(load_checkpoint, \
+    T_do_load_checkpoint(path, &T_load_checkpoint_o), __VA_ARGS__)
+
+/** T_checkpoint_names(path: path)
+ * The names of the tensors in a checkpoint of PyTorch's. */
+static inline dt_string_list *T_checkpoint_names(const char *path) {
+  dt_string_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_checkpoint_names(path, &result));
+  return T_own_string_list_(result);
+}
+
+/** T_save_archive(path: path, names: str[], records: tensor[])
+ * Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes. */
+static inline dt_status T_save_archive(const char *path, T_Strings names, T_Tensors records) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_save_archive(path, names.p, names.n, records.p, records.n));
+  return T_status();
+}
+
+/** T_archive_bytes(names: str[], records: tensor[])
+ * What save_archive would write, as a tensor of uint8. */
+static inline dt_tensor *T_archive_bytes(T_Strings names, T_Tensors records) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_archive_bytes(names.p, names.n, records.p, records.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_load_archive(path: path, .mmap: bool = false, .records: where this result goes)
+ * Reads the records of a zip file as tensors of uint8. */
+typedef struct {
+  int mmap;
+  dt_tensor_list **records;
+} T_load_archive_options;
+static inline T_load_archive_options T_load_archive_defaults(void) {
+  T_load_archive_options options = {0, NULL};
+  return options;
+}
+static inline dt_string_list *T_do_load_archive(
+    const char *path, const T_load_archive_options *options) {
+  dt_string_list *result = NULL;
+  dt_tensor_list *records = NULL;
+  if (!T_stopped_()) T_check(dt_load_archive(path, options->mmap, &result, &records));
+  if (options->records) *options->records = T_own_tensor_list_(records);
+  else if (records) dt_tensor_list_release(records);
+  return T_own_string_list_(result);
+}
+#define T_load_archive(...) T_load_archive_with_(__VA_ARGS__, )
+#define T_load_archive_with_(path, ...) \
+  T_OPTIONS_(load_archive, \
+    T_do_load_archive(path, &T_load_archive_o), __VA_ARGS__)
+
+/** T_load_archive_bytes(data: bytes, .records: where this result goes)
+ * Reads the records of a zip file in memory as tensors of uint8. */
+typedef struct {
+  dt_tensor_list **records;
+} T_load_archive_bytes_options;
+static inline T_load_archive_bytes_options T_load_archive_bytes_defaults(void) {
+  T_load_archive_bytes_options options = {NULL};
+  return options;
+}
+static inline dt_string_list *T_do_load_archive_bytes(
+    T_Blob data, const T_load_archive_bytes_options *options) {
+  dt_string_list *result = NULL;
+  dt_tensor_list *records = NULL;
+  if (!T_stopped_()) T_check(dt_load_archive_bytes(data.p, data.n, &result, &records));
+  if (options->records) *options->records = T_own_tensor_list_(records);
+  else if (records) dt_tensor_list_release(records);
+  return T_own_string_list_(result);
+}
+#define T_load_archive_bytes(...) T_load_archive_bytes_with_(__VA_ARGS__, )
+#define T_load_archive_bytes_with_(data, ...) \
+  T_OPTIONS_(load_archive_bytes, \
+    T_do_load_archive_bytes(data, &T_load_archive_bytes_o), __VA_ARGS__)
+
+/** T_save_npy(path: path, array: tensor)
+ * Writes a tensor as numpy.save does. */
+static inline dt_status T_save_npy(const char *path, dt_tensor *array) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_save_npy(path, array));
+  return T_status();
+}
+
+/** T_load_npy(path: path)
+ * Reads a file of numpy.save's, in any order of bytes and dimensions. */
+static inline dt_tensor *T_load_npy(const char *path) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_load_npy(path, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_save_npz(path: path, names: str[], arrays: tensor[])
+ * Writes tensors as numpy.savez does. */
+static inline dt_status T_save_npz(const char *path, T_Strings names, T_Tensors arrays) {
+  if (T_stopped_()) return T_status();
+  T_check(dt_save_npz(path, names.p, names.n, arrays.p, arrays.n));
+  return T_status();
+}
+
+/** T_load_npz(path: path, .only: str[]? = absent, .arrays: where this result goes)
+ * Reads arrays of a file of numpy.savez or numpy.savez_compressed. */
+typedef struct {
+  T_Strings only;
+  dt_tensor_list **arrays;
+} T_load_npz_options;
+static inline T_load_npz_options T_load_npz_defaults(void) {
+  T_load_npz_options options = {{NULL, 0}, NULL};
+  return options;
+}
+static inline dt_string_list *T_do_load_npz(const char *path, const T_load_npz_options *options) {
+  dt_string_list *result = NULL;
+  dt_tensor_list *arrays = NULL;
+  if (!T_stopped_()) T_check(dt_load_npz(path, options->only.p, options->only.n, &result, &arrays));
+  if (options->arrays) *options->arrays = T_own_tensor_list_(arrays);
+  else if (arrays) dt_tensor_list_release(arrays);
+  return T_own_string_list_(result);
+}
+#define T_load_npz(...) T_load_npz_with_(__VA_ARGS__, )
+#define T_load_npz_with_(path, ...) \
+  T_OPTIONS_(load_npz, \
+    T_do_load_npz(path, &T_load_npz_o), __VA_ARGS__)
+
+/** T_read_csv(path: path, .columns: str[]? = absent, .delimiter: str? = absent, .header: bool =
+ *     true, .categories: str[]? = absent, .one_hot: bool = false, .dtype: dtype? = absent, .names:
+ *     where this result goes, .labels: where this result goes)
+ * Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are missing
+ * numbers: NaN, or an error for int64. The values [lines, columns], the names of these columns,
+ * and the words as 'column=word' in their order. */
+typedef struct {
+  T_Strings columns;
+  const char *delimiter;
+  int header;
+  T_Strings categories;
+  int one_hot;
+  dt_dtype dtype;
+  dt_string_list **names;
+  dt_string_list **labels;
+} T_read_csv_options;
+static inline T_read_csv_options T_read_csv_defaults(void) {
+  T_read_csv_options options = {{NULL, 0}, NULL, 1, {NULL, 0}, 0, 0, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_read_csv(const char *path, const T_read_csv_options *options) {
+  dt_tensor *result = NULL;
+  dt_string_list *names = NULL;
+  dt_string_list *labels = NULL;
+  if (!T_stopped_()) T_check(dt_read_csv(
+    path, options->columns.p, options->columns.n, options->delimiter, options->header,
+    options->categories.p, options->categories.n, options->one_hot, options->dtype, &result, &names,
+    &labels));
+  if (options->names) *options->names = T_own_string_list_(names);
+  else if (names) dt_string_list_release(names);
+  if (options->labels) *options->labels = T_own_string_list_(labels);
+  else if (labels) dt_string_list_release(labels);
+  return T_own_tensor_(result);
+}
+#define T_read_csv(...) T_read_csv_with_(__VA_ARGS__, )
+#define T_read_csv_with_(path, ...) \
+  T_OPTIONS_(read_csv, \
+    T_do_read_csv(path, &T_read_csv_o), __VA_ARGS__)
+
 /** T_cuda_device_count()
  * How many CUDA devices there are. */
 static inline int64_t T_cuda_device_count(void) {

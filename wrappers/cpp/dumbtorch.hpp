@@ -142,6 +142,11 @@ class Context;
 class Hook;
 struct LoadSafetensorsBytesResult;
 struct LoadSafetensorsResult;
+struct LoadCheckpointResult;
+struct LoadArchiveResult;
+struct LoadArchiveBytesResult;
+struct LoadNpzResult;
+struct ReadCsvResult;
 struct DeviceCapabilityResult;
 struct GetDevicePropertiesResult;
 struct DeviceMemoryResult;
@@ -2134,6 +2139,32 @@ struct LoadSafetensorsBytesResult {
 struct LoadSafetensorsResult {
   std::vector<std::string> names;
   std::vector<Tensor> tensors;
+};
+
+struct LoadCheckpointResult {
+  std::vector<std::string> names;
+  std::vector<Tensor> tensors;
+};
+
+struct LoadArchiveResult {
+  std::vector<std::string> names;
+  std::vector<Tensor> records;
+};
+
+struct LoadArchiveBytesResult {
+  std::vector<std::string> names;
+  std::vector<Tensor> records;
+};
+
+struct LoadNpzResult {
+  std::vector<std::string> names;
+  std::vector<Tensor> arrays;
+};
+
+struct ReadCsvResult {
+  Tensor values;
+  std::vector<std::string> names;
+  std::vector<std::string> labels;
 };
 
 struct DeviceCapabilityResult {
@@ -7380,6 +7411,67 @@ inline std::vector<std::string> safetensors_names(const std::string& path) {
   return detail::take_strings(out);
 }
 
+// Writes a state dict as PyTorch's torch.save does: torch.load(weights_only=True) reads it.
+inline void save_checkpoint(
+    const std::string& path, const Strings& names, const TensorRefs& tensors,
+    Progress progress = {}) {
+  const bool progress_given = static_cast<bool>(progress);
+  detail::check(dt_save_checkpoint(
+    detail::text(path), names.data(), names.size(), tensors.data(), tensors.size(),
+    progress_given ? detail::call_progress : nullptr, detail::box(std::move(progress)),
+    detail::drop<Progress>));
+}
+
+// Reads tensors of a checkpoint of PyTorch's, on the CPU. Those in containers within others are
+// called by both names, 'model.0.weight'; what is no tensor is left out.
+inline LoadCheckpointResult load_checkpoint(
+    const std::string& path, const Strings& only = std::nullopt, Progress progress = {}) {
+  const bool progress_given = static_cast<bool>(progress);
+  dt_string_list* names = nullptr;
+  dt_tensor_list* tensors = nullptr;
+  detail::check(dt_load_checkpoint(
+    detail::text(path), only.data(), only.size(), progress_given ? detail::call_progress : nullptr,
+    detail::box(std::move(progress)), detail::drop<Progress>, &names, &tensors));
+  return {detail::take_strings(names), detail::take_tensors(tensors)};
+}
+
+// The names of the tensors in a checkpoint of PyTorch's.
+inline std::vector<std::string> checkpoint_names(const std::string& path) {
+  dt_string_list* out = nullptr;
+  detail::check(dt_checkpoint_names(detail::text(path), &out));
+  return detail::take_strings(out);
+}
+
+// Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes.
+inline void save_archive(const std::string& path, const Strings& names, const TensorRefs& records) {
+  detail::check(dt_save_archive(
+    detail::text(path), names.data(), names.size(), records.data(), records.size()));
+}
+
+// What save_archive would write, as a tensor of uint8.
+inline Tensor archive_bytes(const Strings& names, const TensorRefs& records) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_archive_bytes(names.data(), names.size(), records.data(), records.size(), &out));
+  return Tensor(out);
+}
+
+// Reads the records of a zip file as tensors of uint8.
+inline LoadArchiveResult load_archive(const std::string& path, bool mmap = false) {
+  dt_string_list* names = nullptr;
+  dt_tensor_list* records = nullptr;
+  detail::check(dt_load_archive(detail::text(path), mmap, &names, &records));
+  return {detail::take_strings(names), detail::take_tensors(records)};
+}
+
+// Reads the records of a zip file in memory as tensors of uint8.
+inline LoadArchiveBytesResult load_archive_bytes(std::string_view data) {
+  dt_string_list* names = nullptr;
+  dt_tensor_list* records = nullptr;
+  detail::check(dt_load_archive_bytes(
+    data.data(), static_cast<int64_t>(data.size()), &names, &records));
+  return {detail::take_strings(names), detail::take_tensors(records)};
+}
+
 // How many CUDA devices there are.
 inline int64_t cuda_device_count() {
   int64_t out = 0;
@@ -9395,6 +9487,50 @@ inline Tensor read_idx(const std::string& path) {
   dt_tensor* out = nullptr;
   detail::check(dt_read_idx(detail::text(path), &out));
   return Tensor(out);
+}
+
+// Writes a tensor as numpy.save does.
+inline void save_npy(const std::string& path, const Tensor& array) {
+  detail::check(dt_save_npy(detail::text(path), array.handle()));
+}
+
+// Reads a file of numpy.save's, in any order of bytes and dimensions.
+inline Tensor load_npy(const std::string& path) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_load_npy(detail::text(path), &out));
+  return Tensor(out);
+}
+
+// Writes tensors as numpy.savez does.
+inline void save_npz(const std::string& path, const Strings& names, const TensorRefs& arrays) {
+  detail::check(dt_save_npz(
+    detail::text(path), names.data(), names.size(), arrays.data(), arrays.size()));
+}
+
+// Reads arrays of a file of numpy.savez or numpy.savez_compressed.
+inline LoadNpzResult load_npz(const std::string& path, const Strings& only = std::nullopt) {
+  dt_string_list* names = nullptr;
+  dt_tensor_list* arrays = nullptr;
+  detail::check(dt_load_npz(detail::text(path), only.data(), only.size(), &names, &arrays));
+  return {detail::take_strings(names), detail::take_tensors(arrays)};
+}
+
+// Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are missing
+// numbers: NaN, or an error for int64. The values [lines, columns], the names of these columns, and
+// the words as 'column=word' in their order.
+inline ReadCsvResult read_csv(
+    const std::string& path, const Strings& columns = std::nullopt,
+    const std::optional<std::string>& delimiter = std::nullopt, bool header = true,
+    const Strings& categories = std::nullopt, bool one_hot = false,
+    std::optional<DType> dtype = std::nullopt) {
+  dt_tensor* values = nullptr;
+  dt_string_list* names = nullptr;
+  dt_string_list* labels = nullptr;
+  detail::check(dt_read_csv(
+    detail::text(path), columns.data(), columns.size(), detail::text(delimiter), header,
+    categories.data(), categories.size(), one_hot, detail::number(dtype), &values, &names,
+    &labels));
+  return {Tensor(values), detail::take_strings(names), detail::take_strings(labels)};
 }
 
 }  // namespace utils::data

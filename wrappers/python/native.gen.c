@@ -1276,6 +1276,87 @@ static int64_t py_safetensors_names(const char *path) {
   return (int64_t)(intptr_t)out;
 }
 
+static int32_t py_save_checkpoint(const char *path, const char *const *names, int64_t names_n, const int64_t *tensors, int64_t tensors_n, int64_t progress) {
+  return dt_save_checkpoint(path, names, names_n, (dt_tensor *const *)tensors, tensors_n, progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop);
+}
+
+static int32_t py_load_checkpoint(const char *path, const char *const *only, int64_t only_n, int64_t progress, int64_t *out) {
+  dt_string_list *names = 0;
+  dt_tensor_list *tensors = 0;
+  const int32_t status = dt_load_checkpoint(path, list_or_null(only, only_n), list_count(only_n), progress ? on_progress : NULL, (void *)(intptr_t)progress, on_drop, &names, &tensors);
+  out[0] = (int64_t)(intptr_t)names;
+  out[1] = (int64_t)(intptr_t)tensors;
+  return status;
+}
+
+static int64_t py_checkpoint_names(const char *path) {
+  dt_string_list *out = NULL;
+  (void)!dt_checkpoint_names(path, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_save_archive(const char *path, const char *const *names, int64_t names_n, const int64_t *records, int64_t records_n) {
+  return dt_save_archive(path, names, names_n, (dt_tensor *const *)records, records_n);
+}
+
+static int64_t py_archive_bytes(const char *const *names, int64_t names_n, const int64_t *records, int64_t records_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_archive_bytes(names, names_n, (dt_tensor *const *)records, records_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_load_archive(const char *path, int32_t mmap, int64_t *out) {
+  dt_string_list *names = 0;
+  dt_tensor_list *records = 0;
+  const int32_t status = dt_load_archive(path, mmap, &names, &records);
+  out[0] = (int64_t)(intptr_t)names;
+  out[1] = (int64_t)(intptr_t)records;
+  return status;
+}
+
+static int32_t py_load_archive_bytes(const void *data, int64_t data_n, int64_t *out) {
+  dt_string_list *names = 0;
+  dt_tensor_list *records = 0;
+  const int32_t status = dt_load_archive_bytes(data, data_n, &names, &records);
+  out[0] = (int64_t)(intptr_t)names;
+  out[1] = (int64_t)(intptr_t)records;
+  return status;
+}
+
+static int32_t py_save_npy(const char *path, int64_t array) {
+  return dt_save_npy(path, (dt_tensor *)(intptr_t)array);
+}
+
+static int64_t py_load_npy(const char *path) {
+  dt_tensor *out = NULL;
+  (void)!dt_load_npy(path, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_save_npz(const char *path, const char *const *names, int64_t names_n, const int64_t *arrays, int64_t arrays_n) {
+  return dt_save_npz(path, names, names_n, (dt_tensor *const *)arrays, arrays_n);
+}
+
+static int32_t py_load_npz(const char *path, const char *const *only, int64_t only_n, int64_t *out) {
+  dt_string_list *names = 0;
+  dt_tensor_list *arrays = 0;
+  const int32_t status = dt_load_npz(path, list_or_null(only, only_n), list_count(only_n), &names, &arrays);
+  out[0] = (int64_t)(intptr_t)names;
+  out[1] = (int64_t)(intptr_t)arrays;
+  return status;
+}
+
+static int32_t py_read_csv(const char *path, const char *const *columns, int64_t columns_n, const char *delimiter, int32_t header, const char *const *categories, int64_t categories_n, int32_t one_hot, int32_t dtype, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_string_list *names = 0;
+  dt_string_list *labels = 0;
+  const int32_t status = dt_read_csv(path, list_or_null(columns, columns_n), list_count(columns_n), delimiter, header, list_or_null(categories, categories_n), list_count(categories_n), one_hot, dtype, &values, &names, &labels);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)names;
+  out[2] = (int64_t)(intptr_t)labels;
+  return status;
+}
+
 static int64_t py_cuda_device_count(void) {
   int64_t out = 0;
   if (dt_cuda_device_count(&out)) return INT64_MIN;

@@ -33,6 +33,11 @@ ELSEWHERE = {
     "test_data.py and robustness/test_files.py: they read files": {
         "data_loader_next", "read_idx", "load_safetensors", "load_safetensors_bytes",
     },
+    "test_csv.py: it reads files": {"read_csv"},
+    "test_serialization.py and test_npy.py: they read and write files": {
+        "load_checkpoint", "load_archive", "load_archive_bytes", "archive_bytes", "load_npy",
+        "load_npz",
+    },
     "test_nn.py and test_optim.py: they list what a module or an optimizer holds": {
         "module_forward", "module_parameters", "module_named_parameters", "module_named_buffers",
         "module_state_dict", "optimizer_state_dict", "clip_grad_norm_",

@@ -1,7 +1,6 @@
 """Files that lie, are cut off or are no such files: always an error with a sentence."""
 
 import gzip
-import io
 import json
 import os
 import pickle
@@ -18,7 +17,8 @@ HERE = Path(__file__).parent
 def test_thousands_of_damaged_files(python, tmp_path, seed):
     code = "import runpy, sys; sys.argv[0:1] = []; runpy.run_path(sys.argv[0], run_name='__main__')"
     seen = json.loads(python(code, HERE / "hostile.py", tmp_path, seed, 400))
-    for kind in ("idx", "gzip", "in gzip", "safetensors", "pickle"):
+    for kind in ("idx", "gzip", "in gzip", "safetensors", "checkpoint", "core", "pickle", "core pickle",
+                 "legacy", "npy", "npz"):  # fmt: skip
         assert seen[f"{kind} refused"] > 300, seen
 
 
@@ -169,7 +169,7 @@ def test_safetensors_files_that_do_not(tmp_path):
 def test_load_of_other_files(tmp_path, content):
     path = tmp_path / "other"
     path.write_bytes(content)
-    with pytest.raises((pickle.UnpicklingError, EOFError, ValueError, KeyError, IndexError)):
+    with pytest.raises((pickle.UnpicklingError, OSError)):
         dt.load(path)
 
 
@@ -184,36 +184,3 @@ def test_load_of_places_that_are_no_files(tmp_path):
         for place in (tmp_path / "nothing", tmp_path, "/dev/null"):
             with pytest.raises(OSError, match=str(place)):
                 read(place)
-
-
-def test_pickles_that_lie():
-    """A pickle of strangers calls what makes tensors with arguments of its own choice."""
-    from dumbtorch import _creation, _types
-
-    make, f32 = _creation.from_bytes, _types.float32
-
-    class Call:
-        def __init__(self, *arguments):
-            self.arguments = arguments
-
-        def __reduce__(self):
-            return make, self.arguments
-
-    for arguments in (
-        (dt.Tensor, b"1234", (2,), f32, False),
-        (dt.Tensor, b"1234", (-1,), f32, False),
-        (dt.Tensor, b"", (2**32, 2**32), f32, False),
-        (dt.Tensor, b"", (2**70,), f32, False),
-        (dt.Tensor, b"1234", 5, f32, False),
-        (dt.Tensor, b"1234", (1,) * 17, f32, False),
-        (dt.Tensor, "text", (1,), f32, False),
-        (dt.Tensor, None, (1,), f32, False),
-        (dt.Tensor, b"1234", (1,), None, False),
-        (dict, b"1234", (1,), f32, False),
-        (list, b"1234", (1,), f32, False),
-        (5, b"1234", (1,), f32, False),
-        (),
-    ):
-        file = io.BytesIO(pickle.dumps(Call(*arguments)))
-        with pytest.raises((RuntimeError, TypeError, ValueError, OverflowError, AttributeError)):
-            dt.load(file)

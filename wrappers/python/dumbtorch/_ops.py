@@ -2765,6 +2765,228 @@ def safetensors_names(path):
     return take_texts(out)
 
 
+def save_checkpoint(path, names, tensors, progress=None):
+    """Writes a state dict as PyTorch's torch.save does: torch.load(weights_only=True) reads
+    it.
+
+    Args:
+        path: The file. It is replaced whole: a reader sees the old one or the new one.
+        names: A name for each tensor.
+        tensors: What is saved. Those that share a storage share it in the file.
+        progress: Called with 0 bytes done, after each storage and before the file takes its
+            place. If it stops the call, the old file stays and nothing else is left.
+    """
+    try:
+        names_c = c_strings(names)
+        tensors_c = handle_list(tensors)
+        progress_c = keep(progress)
+        status = lib.py_save_checkpoint(c_path(path), names_c, len(names_c), tensors_c, len(tensors_c), progress_c)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "save_checkpoint", "path:path names:str[] tensors:tensor[] progress:callback?", path, names, tensors, progress) from None
+    if status:
+        raise fail()
+
+
+def load_checkpoint(path, only=None, progress=None):
+    """Reads tensors of a checkpoint of PyTorch's, on the CPU. Those in containers within
+    others are called by both names, 'model.0.weight'; what is no tensor is left out.
+
+    Args:
+        path: The file: a zip file that PyTorch's torch.save has written.
+        only: The names of the tensors that are wanted; absent means all. Storages of no
+            wanted tensor are not read.
+        progress: Called with 0 bytes done and after each storage. If it stops the call,
+            nothing is given back.
+    """
+    try:
+        only_c = NULL if only is None else c_strings(only)
+        progress_c = keep(progress)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_load_checkpoint(c_path(path), only_c, -1 if only is None else len(only_c), progress_c, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "load_checkpoint", "path:path only:str[]? progress:callback?", path, only, progress) from None
+    if status:
+        raise fail()
+    return load_checkpoint_result((take_texts(out[0]), take_tensors(out[1])))
+
+
+def checkpoint_names(path):
+    """The names of the tensors in a checkpoint of PyTorch's.
+
+    Args:
+        path: The file.
+    """
+    try:
+        out = lib.py_checkpoint_names(c_path(path))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "checkpoint_names", "path:path", path) from None
+    return take_texts(out)
+
+
+def save_archive(path, names, records):
+    """Writes a zip file, uncompressed, whose records begin at multiples of 64 bytes.
+
+    Args:
+        path: The file. It is replaced whole: a reader sees the old one or the new one.
+        names: A name for each record.
+        records: Tensors whose elements, row-major, are the records.
+    """
+    try:
+        names_c = c_strings(names)
+        records_c = handle_list(records)
+        status = lib.py_save_archive(c_path(path), names_c, len(names_c), records_c, len(records_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "save_archive", "path:path names:str[] records:tensor[]", path, names, records) from None
+    if status:
+        raise fail()
+
+
+def archive_bytes(names, records):
+    """What save_archive would write, as a tensor of uint8.
+
+    Args:
+        names: A name for each record.
+        records: Tensors whose elements, row-major, are the records.
+    """
+    try:
+        names_c = c_strings(names)
+        records_c = handle_list(records)
+        out = lib.py_archive_bytes(names_c, len(names_c), records_c, len(records_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "archive_bytes", "names:str[] records:tensor[]", names, records) from None
+    return wrap(out)
+
+
+def load_archive(path, mmap=False):
+    """Reads the records of a zip file as tensors of uint8.
+
+    Args:
+        path: The file.
+        mmap: Records look at the file and are read when they are used; their checksums are
+            not.
+    """
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_load_archive(c_path(path), mmap, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "load_archive", "path:path mmap:bool", path, mmap) from None
+    if status:
+        raise fail()
+    return load_archive_result((take_texts(out[0]), take_tensors(out[1])))
+
+
+def load_archive_bytes(data):
+    """Reads the records of a zip file in memory as tensors of uint8.
+
+    Args:
+        data: What a zip file would hold.
+    """
+    try:
+        data_c = ffi.from_buffer(data)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_load_archive_bytes(data_c, len(data_c), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "load_archive_bytes", "data:bytes", data) from None
+    if status:
+        raise fail()
+    return load_archive_bytes_result((take_texts(out[0]), take_tensors(out[1])))
+
+
+def save_npy(path, array):
+    """Writes a tensor as numpy.save does.
+
+    Args:
+        path: The file. It is replaced whole: a reader sees the old one or the new one.
+        array: What is saved.
+    """
+    try:
+        status = lib.py_save_npy(c_path(path), array._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "save_npy", "path:path array:tensor", path, array) from None
+    if status:
+        raise fail()
+
+
+def load_npy(path):
+    """Reads a file of numpy.save's, in any order of bytes and dimensions.
+
+    Args:
+        path: The file.
+    """
+    try:
+        out = lib.py_load_npy(c_path(path))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "load_npy", "path:path", path) from None
+    return wrap(out)
+
+
+def save_npz(path, names, arrays):
+    """Writes tensors as numpy.savez does.
+
+    Args:
+        path: The file. It is replaced whole: a reader sees the old one or the new one.
+        names: A name for each tensor.
+        arrays: What is saved.
+    """
+    try:
+        names_c = c_strings(names)
+        arrays_c = handle_list(arrays)
+        status = lib.py_save_npz(c_path(path), names_c, len(names_c), arrays_c, len(arrays_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "save_npz", "path:path names:str[] arrays:tensor[]", path, names, arrays) from None
+    if status:
+        raise fail()
+
+
+def load_npz(path, only=None):
+    """Reads arrays of a file of numpy.savez or numpy.savez_compressed.
+
+    Args:
+        path: The file.
+        only: The names of the arrays that are wanted; absent means all.
+    """
+    try:
+        only_c = NULL if only is None else c_strings(only)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_load_npz(c_path(path), only_c, -1 if only is None else len(only_c), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "load_npz", "path:path only:str[]?", path, only) from None
+    if status:
+        raise fail()
+    return load_npz_result((take_texts(out[0]), take_tensors(out[1])))
+
+
+def read_csv(path, columns=None, delimiter=None, header=True, categories=None, one_hot=False, dtype=None):
+    """Reads a table from a CSV or TSV file. Empty fields, NA, N/A, NaN, null, None and ? are
+    missing numbers: NaN, or an error for int64.
+
+    Args:
+        path: The file: lines of fields, some of them perhaps in quotes (RFC 4180).
+        columns: The names of the columns that are wanted, in this order; absent means all.
+        delimiter: What stands between fields: one character; absent means a comma.
+        header: The first line has the columns' names. Without one they are called '0', '1',
+            ...
+        categories: The columns of words, whose values become their places in the alphabet
+            of the column's words, -1 where a word is missing.
+        one_hot: Such a column becomes one column for each word, which is 1 where it stands.
+        dtype: float32, float64 or int64; absent means the default dtype.
+
+    Returns:
+        The values [lines, columns], the names of these columns, and the words as
+        'column=word' in their order.
+    """
+    try:
+        columns_c = NULL if columns is None else c_strings(columns)
+        categories_c = NULL if categories is None else c_strings(categories)
+        out = ffi_new("int64_t[3]")
+        status = lib.py_read_csv(c_path(path), columns_c, -1 if columns is None else len(columns_c), NULL if delimiter is None else c_string(delimiter), header, categories_c, -1 if categories is None else len(categories_c), one_hot, DTYPE[dtype], out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "read_csv", "path:path columns:str[]? delimiter:str? header:bool categories:str[]? one_hot:bool dtype:enum?", path, columns, delimiter, header, categories, one_hot, dtype) from None
+    if status:
+        raise fail()
+    return read_csv_result((wrap(out[0]), take_texts(out[1]), take_texts(out[2])))
+
+
 def cuda_device_count():
     """How many CUDA devices there are."""
     try:
@@ -12723,6 +12945,11 @@ class Hook(Handle):
 
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")
+load_checkpoint_result = result_type("load_checkpoint", "names tensors")
+load_archive_result = result_type("load_archive", "names records")
+load_archive_bytes_result = result_type("load_archive_bytes", "names records")
+load_npz_result = result_type("load_npz", "names arrays")
+read_csv_result = result_type("read_csv", "values names labels")
 device_capability_result = result_type("device_capability", "major minor")
 get_device_properties_result = result_type("get_device_properties", "name major minor multi_processor_count total_memory")
 device_memory_result = result_type("device_memory", "free total peak_allocated peak_reserved")
@@ -13864,5 +14091,10 @@ NAMESPACES = {
         "TensorDataset": dataset_new,
         "DataLoader": data_loader_new,
         "read_idx": read_idx,
+        "save_npy": save_npy,
+        "load_npy": load_npy,
+        "save_npz": save_npz,
+        "load_npz": load_npz,
+        "read_csv": read_csv,
     },
 }

@@ -1,103 +1,342 @@
-"""save and load: Python objects with tensors in them, as pickles.
+"""save and load: PyTorch's checkpoints.
 
-The files are dumbtorch's own: PyTorch does not read them, nor dumbtorch PyTorch's. Tensors that
-other libraries shall read belong into safetensors files (dumbtorch.safetensors).
+A checkpoint is a zip file with a pickle, data.pkl, and a record for each storage. The library reads
+and writes the zip file; pickles are read by _unpickle.py, or by Python's where the file is trusted.
+A storage is a tensor of one dimension here.
 
 pickle is imported when it is needed: it would lengthen the package's import time.
 """
 
 from __future__ import annotations
 
-import errno
+import functools
+import io
 import os
 import stat
 
-from ._types import device
+from . import _ops, safetensors
+from ._creation import frombuffer
+from ._native import ffi, lib
+from ._runtime import NULL, keep_alive, wrap
+from ._types import bool_, uint8
+
+_MAGIC = 0x1950A86A20F9469CFC6C  # files before PyTorch 1.6 begin with it
+_LEGACY_PROTOCOL = 1001
 
 
-def save(obj, f) -> None:
-    """Writes an object to a path or a file. A reader sees the old file or the new one."""
-    import pickle
+# ---- which classes a file may name
 
+
+def add_safe_globals(safe_globals: list) -> None:
+    """Lets load(weights_only=True) call these functions and classes, or (object, name) pairs."""
+    from . import _unpickle
+
+    for entry in safe_globals:
+        value, name = entry if isinstance(entry, tuple) else (entry, None)
+        _unpickle.safe_globals[name or f"{value.__module__}.{value.__qualname__}"] = value
+
+
+def get_safe_globals() -> list:
+    """What add_safe_globals has added."""
+    from . import _unpickle
+
+    return list(_unpickle.safe_globals.values())
+
+
+def clear_safe_globals() -> None:
+    """Takes back what add_safe_globals has added."""
+    from . import _unpickle
+
+    _unpickle.safe_globals.clear()
+
+
+class safe_globals:
+    """add_safe_globals for the time of a with statement."""
+
+    def __init__(self, safe_globals: list):
+        self._added = safe_globals
+
+    def __enter__(self):
+        from . import _unpickle
+
+        self._before = dict(_unpickle.safe_globals)
+        add_safe_globals(self._added)
+
+    def __exit__(self, *error):
+        from . import _unpickle
+
+        _unpickle.safe_globals.clear()
+        _unpickle.safe_globals.update(self._before)
+
+
+# ---- saving
+
+
+def save(obj, f, pickle_module=None, pickle_protocol: int = 2) -> None:
+    """Writes an object to a path or a file, as PyTorch does. A reader of the path sees the old file
+    or the new one."""
+    if pickle_module is not None and pickle_module.__name__ != "pickle":
+        raise NotImplementedError("save: pickle_module must be pickle")
+    names, records = _records(obj, pickle_protocol)
     if hasattr(f, "write"):
-        pickle.dump(obj, f, protocol=4)
+        _write_archive(f, names, records)
         return
     path = os.fsdecode(f)
-    if not os.path.basename(path) and not os.path.isdir(path):
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-    path = os.path.realpath(path)  # a link stays a link
-    try:
-        old_mode = os.stat(path).st_mode
-    except FileNotFoundError:
-        old_mode = None
-    if old_mode is not None and not stat.S_ISREG(old_mode):  # a device or a pipe
+    if _is_special(path):
         with open(path, "wb") as file:
-            pickle.dump(obj, file, protocol=4)
-        return
-    temporary = _beside(path)
-    with open(temporary, "xb") as file:
-        try:
-            pickle.dump(obj, file, protocol=4)
-            file.flush()
-            os.fsync(file.fileno())
-            if old_mode is not None:
-                os.chmod(temporary, stat.S_IMODE(old_mode))
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+            _write_archive(file, names, records)
+    else:
+        _ops.save_archive(path, names, records)
 
 
-def _beside(path: str) -> str:
-    """A new name in the same folder, which begins with the file's own as far as there is room."""
-    folder, name = os.path.split(path)
-    ending = f".tmp-{os.urandom(6).hex()}"
-    longest = 255  # bytes
-    return os.path.join(folder, os.fsdecode(os.fsencode(name)[: longest - len(ending)]) + ending)
+def _write_archive(file, names, records) -> None:
+    whole = _ops.archive_bytes(names, records)
+    file.write(ffi.buffer(ffi.cast("char *", whole.data_ptr()), whole.numel()))
 
 
-def load(f, map_location=None, *, weights_only: bool = True):
-    """Reads what save wrote. With weights_only, which is safe for files of strangers, nothing but
-    tensors, numbers, text and containers. Everything is loaded to the CPU: map_location may be that
-    device, or a dict that says nothing else of it."""
-    if isinstance(map_location, dict):
-        map_location = map_location.get("cpu")
-    if callable(map_location) or (map_location is not None and device(map_location).type != "cpu"):
-        raise NotImplementedError(
-            "load: everything is loaded to the CPU, so map_location must be 'cpu': move what was "
-            "loaded"
-        )
-    if hasattr(f, "read"):
-        return _read(f, weights_only)
-    with open(os.fspath(f), "rb") as file:
-        return _read(file, weights_only)
-
-
-def _read(file, weights_only: bool):
-    import pickle
-
-    from ._unpickle import WeightsOnly
-
-    start = file.tell() if file.seekable() else None
+def _is_special(path: str) -> bool:
+    """Whether it is a device or a pipe, which is written to and not replaced."""
     try:
-        return (WeightsOnly if weights_only else pickle.Unpickler)(file).load()
-    except (pickle.UnpicklingError, EOFError, ValueError) as error:
-        if start is None:
-            raise
-        file.seek(start)
-        hint = _what_it_is(file.read(9))
-        if not hint:
-            raise
-        raise pickle.UnpicklingError(f"load: {hint}") from error
+        mode = os.stat(path).st_mode
+    except FileNotFoundError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _what_it_is(head: bytes) -> str:
-    """What to do with a file of another format, by its first bytes; empty if it is not known."""
-    if head[8:9] == b"{" and not any(head[5:8]):  # the length of a header in JSON
-        return "this is a safetensors file: read it with dumbtorch.safetensors.load_file(path)"
-    if head.startswith(b"PK"):
-        return (
-            "this looks like a file of PyTorch's torch.save: write the tensors there with "
-            "safetensors.torch.save_file, and read them with dumbtorch.safetensors.load_file"
+def _records(obj, protocol: int):
+    """The archive's records and their names: the pickle and the storages that it mentions."""
+    from ._pickler import Pickler
+
+    content = io.BytesIO()
+    pickler = Pickler(content, protocol)
+    pickler.dump(obj)
+    parts = {
+        "data.pkl": _from_bytes(content.getvalue()),
+        "byteorder": _from_bytes(b"little"),
+        **{f"data/{key}": storage for key, storage in pickler.storages.values()},
+        "version": _from_bytes(b"3\n"),
+    }
+    return [f"archive/{name}" for name in parts], list(parts.values())
+
+
+def _from_bytes(content):
+    return frombuffer(bytearray(content), dtype=uint8)
+
+
+# ---- loading
+
+
+def load(
+    f,
+    map_location=None,
+    pickle_module=None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    encoding: str = "utf-8",
+):
+    """Reads what save, or PyTorch's, wrote to a path or a file.
+
+    With weights_only, the default, which is safe for files of strangers, it makes nothing but tensors,
+    numbers, text and containers. map_location says where storages go: a device, a dict from one
+    device's name to another's, or a function of a storage, which is a tensor of one dimension on the
+    CPU, and of the name of its device. With mmap, tensors look at the file.
+    """
+    weights_only = weights_only is not False
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    read = _reader(weights_only, pickle_module, encoding)
+    restore = _restorer(map_location)
+    if hasattr(f, "read"):
+        if mmap:
+            raise ValueError("f must be a file path in order to use the mmap argument")
+        content = f.read()
+        if not _is_archive(content):
+            return _load_legacy(content, read, restore)
+        return _load_archive(_ops.load_archive_bytes(content), read, restore)
+    path = os.fsdecode(f)
+    if path.endswith(".safetensors"):
+        return _load_safetensors(path, map_location)
+    with open(path, "rb") as file:
+        if not _is_archive(file.read(len(_ZIP))):
+            if mmap:
+                raise RuntimeError(
+                    "mmap can only be used with files saved with "
+                    "`torch.save(_use_new_zipfile_serialization=True), please torch.save your "
+                    "checkpoint with this option in order to use mmap."
+                )
+            file.seek(0)
+            return _load_legacy(file.read(), read, restore)
+    return _load_archive(_ops.load_archive(path, bool(mmap)), read, restore)
+
+
+_ZIP = b"PK\3\4"
+
+
+def _is_archive(content: bytes) -> bool:
+    return content[: len(_ZIP)] == _ZIP
+
+
+def _load_safetensors(path: str, map_location):
+    if isinstance(map_location, dict) or callable(map_location):
+        kind = "dict" if isinstance(map_location, dict) else "callable"
+        raise RuntimeError(
+            f"Loading safetensors file with {kind} map_location is not supported. Use a device "
+            "string or torch.device instead."
         )
-    return ""
+    return safetensors.load_file(path, map_location or "cpu")
+
+
+def _load_archive(archive, read, restore):
+    """What data.pkl describes."""
+    from pickle import UnpicklingError
+
+    records = dict(zip(*archive, strict=True))
+    folder = next(iter(records), "").partition("/")[0]
+    if f"{folder}/constants.pkl" in records:
+        raise RuntimeError("load: the file is a TorchScript archive, which is not supported")
+    if f"{folder}/data.pkl" not in records:
+        raise UnpicklingError("load: the zip file has no data.pkl, so it is no checkpoint")
+    if _to_bytes(records.get(f"{folder}/byteorder")) not in (b"", b"little"):
+        raise NotImplementedError("load: the file has the bytes of numbers in another order")
+    storages = {}
+
+    def persistent_load(saved_id):
+        _, kind, key, location, numel, *_ = saved_id
+        if key not in storages:
+            record = records.get(f"{folder}/data/{key}")
+            if record is None or numel * kind.dtype.itemsize != record.numel():
+                raise UnpicklingError(f"load: the file has no storage {key!r} of {numel} elements")
+            storages[key] = restore(_as_dtype(record, kind.dtype), location)
+        return _checked(storages[key], kind.dtype)
+
+    return read(_to_bytes(records[f"{folder}/data.pkl"]), persistent_load)[0]
+
+
+def _load_legacy(content: bytes, read, restore):
+    """Files of PyTorch before 1.6: pickles one after the other, then the storages."""
+    from pickle import UnpicklingError
+
+    if content[:4] != b"\x80\2\x8a\n":  # a pickle that begins with a long of ten bytes
+        raise UnpicklingError("load: Invalid magic number; corrupt file?")
+    storages = {}
+    room = len(content)
+
+    def persistent_load(saved_id):
+        nonlocal room
+        _, kind, key, location, numel, view, *_ = (*saved_id, None)
+        if key not in storages:
+            room -= numel * kind.dtype.itemsize
+            if numel < 0 or room < 0:
+                raise UnpicklingError(f"load: the file has no storage {key!r} of {numel} elements")
+            storages[key] = restore(_ops.empty((numel,), dtype=kind.dtype), location)
+        storage = _checked(storages[key], kind.dtype)
+        return storage if view is None else _ops.narrow(storage, 0, *view[1:])
+
+    def refuse(saved_id):
+        raise UnpicklingError("load: a storage stands where there can be none")
+
+    magic, at = read(content, refuse)
+    protocol, at = read(content, refuse, at)
+    if magic != _MAGIC or protocol != _LEGACY_PROTOCOL:
+        raise UnpicklingError("load: Invalid magic number; corrupt file?")
+    _, at = read(content, refuse, at)  # about the machine
+    out, at = read(content, persistent_load, at)
+    keys, at = read(content, refuse, at)
+    if type(keys) is not list or set(keys) != set(storages) or len(keys) != len(storages):
+        raise UnpicklingError("load: the file does not have the storages that it mentions")
+    for key in keys:
+        at = _fill(storages[key], content, at)
+    return out
+
+
+def _fill(storage, content: bytes, at: int) -> int:
+    """Copies the elements from where a number says how many they are; gives what lies behind."""
+    from pickle import UnpicklingError
+
+    numel, start = int.from_bytes(content[at : at + 8], "little"), at + 8
+    end = start + storage.nbytes
+    if numel != storage.numel() or end > len(content):
+        raise UnpicklingError("load: the file is cut off, or a storage has another size")
+    if numel:
+        elements = _as_dtype(_from_bytes(content[start:end]), storage.dtype)
+        _ops.copy_(storage, elements)
+    return end
+
+
+def _to_bytes(record) -> bytes:
+    if record is None or not record.numel():
+        return b""
+    return bytes(ffi.buffer(ffi.cast("char *", record.data_ptr()), record.numel()))
+
+
+def _as_dtype(record, dtype):
+    """The bytes of a record as elements: the same memory."""
+    from pickle import UnpicklingError
+
+    if dtype is bool_ and _ops.any(_ops.gt(record, 1)).item():
+        raise UnpicklingError("load: a bool is neither 0 nor 1")
+    numel = record.numel() // dtype.itemsize
+    args = (record.data_ptr(), record.numel(), [numel], 1, NULL, 0, dtype.number)
+    return wrap(lib.py_from_blob(*args, keep_alive(record)))
+
+
+def _checked(storage, dtype):
+    from pickle import UnpicklingError
+
+    if storage.dtype is not dtype:
+        raise UnpicklingError(f"load: a storage is said to be of {dtype} and of {storage.dtype}")
+    return storage
+
+
+# ---- where storages go
+
+
+def _restorer(map_location):
+    """The function of a storage and of where it was saved that gives it where it shall be."""
+    if map_location is None:
+        return _restore
+    if isinstance(map_location, dict):
+        return lambda storage, where: _restore(storage, map_location.get(where, where))
+    if callable(map_location):
+
+        def call(storage, where):
+            out = map_location(storage, where)
+            return _restore(storage, where) if out is None else out
+
+        return call
+    to = os.fsdecode(map_location) if isinstance(map_location, bytes) else str(map_location)
+    return lambda storage, where: _restore(storage, to)
+
+
+def _restore(storage, location):
+    from . import cuda
+
+    location = str(location)
+    kind = location.partition(":")[0]
+    if kind == "cpu":
+        return storage
+    if kind != "cuda":
+        raise RuntimeError(
+            "don't know how to restore data location of torch.storage.UntypedStorage (tagged with "
+            f"{location})"
+        )
+    if not cuda.is_available():
+        raise RuntimeError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is "
+            "False. If you are running on a CPU-only machine, please use torch.load with "
+            "map_location=torch.device('cpu') to map your storages to the CPU."
+        )
+    return _ops.to(storage, location)
+
+
+# ---- pickles
+
+
+def _reader(weights_only: bool, pickle_module, encoding: str):
+    """read(content, persistent_load, at) gives an object and where its pickle ends."""
+    from ._unpickle import read_trusted, read_weights
+
+    if weights_only:
+        return read_weights
+    return functools.partial(read_trusted, pickle_module, encoding)

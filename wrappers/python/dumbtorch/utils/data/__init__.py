@@ -1,6 +1,6 @@
 """Datasets, samplers and the loader that serves them in batches."""
 
-from ..._ops import read_idx
+from ..._ops import load_npy, load_npz, read_csv, read_idx, save_npy, save_npz
 from .collate import default_collate
 from .dataset import (
     ConcatDataset,
@@ -16,5 +16,5 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, Su
 __all__ = [
     "BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler",
     "Sampler", "SequentialSampler", "Subset", "SubsetRandomSampler", "TensorDataset",
-    "default_collate", "random_split", "read_idx",
+    "default_collate", "load_npy", "load_npz", "random_split", "read_csv", "read_idx", "save_npy", "save_npz",
 ]  # fmt: skip
