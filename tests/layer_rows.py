@@ -17,12 +17,6 @@ INPUTS = {
     "sequences": ((2, 4, 3), None),
     "shares": ((3, 4), [1 / (1 + math.exp(-x)) for x in sines(12)]),
     "classes": ((3,), [1, 0, 3]),
-    "pairs": ((1, 2, 2), None),
-    "places in pairs": ((1, 2, 2), [0, 3, 1, 2]),
-    "squares": ((1, 1, 2, 2), None),
-    "places in squares": ((1, 1, 2, 2), [0, 3, 9, 14]),
-    "cubes": ((1, 1, 1, 2, 1), None),
-    "places in cubes": ((1, 1, 1, 2, 1), [5, 11]),
 }
 
 
@@ -69,9 +63,6 @@ LAYERS = [
     ("LPPool1d", (2.0, 2), {}, ["sequences"]),
     ("LPPool2d", (2.0, (2, 3)), {"stride": 1}, ["images"]),
     ("LPPool3d", (2.0, 2), {}, ["volumes"]),
-    ("MaxUnpool1d", (2,), {}, ["pairs", "places in pairs"]),
-    ("MaxUnpool2d", (2,), {}, ["squares", "places in squares"]),
-    ("MaxUnpool3d", (2,), {}, ["cubes", "places in cubes"]),
     ("Upsample", (), {"scale_factor": 2.0}, ["images"]),
     ("Upsample", (), {"scale_factor": (2.0, 0.5)}, ["images"]),
     ("Upsample", ((3, 7),), {"mode": "nearest-exact"}, ["images"]),
@@ -131,8 +122,6 @@ PYTHON_LAYERS = [
     ("Conv2d", (4, 3, (3, 1)), {"padding": "same", "bias": False}, ["image"]),
     ("Conv2d", (4, 3, 3), {"padding": "valid", "dilation": (1, 2)}, ["images"]),
     ("AdaptiveAvgPool2d", ((None, 2),), {}, ["images"]),
-    ("AdaptiveMaxPool2d", ((2, None),), {"return_indices": True}, ["images"]),
-    ("MaxPool3d", (2,), {"return_indices": True}, ["volumes"]),
     ("Conv1d", (4, 3, 2), {"padding": "same"}, ["sequences"]),
     ("Conv3d", (4, 3, (2, 3, 1)), {"padding": "same", "dilation": 2}, ["volumes"]),
     ("Embedding", (5, 3), {"padding_idx": -1, "max_norm": 2.0, "norm_type": 1.0}, ["classes"]),

@@ -618,19 +618,6 @@ typedef struct dt_nn_lp_pool1d_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d_options_init(
     dt_nn_lp_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
-/** Named arguments of dt_nn_max_unpool1d.
- * Start from DT_NN_MAX_UNPOOL1D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_max_unpool1d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
-  int64_t padding_n;
-} dt_nn_max_unpool1d_options;
-#define DT_NN_MAX_UNPOOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool1d_options), NULL, 0, NULL, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool1d_options_init(
-    dt_nn_max_unpool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
 /** Named arguments of dt_nn_lp_pool2d.
  * Start from DT_NN_LP_POOL2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_lp_pool2d_options {
@@ -644,19 +631,6 @@ typedef struct dt_nn_lp_pool2d_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d_options_init(
     dt_nn_lp_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
-/** Named arguments of dt_nn_max_unpool2d.
- * Start from DT_NN_MAX_UNPOOL2D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_max_unpool2d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0]. */
-  int64_t padding_n;
-} dt_nn_max_unpool2d_options;
-#define DT_NN_MAX_UNPOOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool2d_options), NULL, 0, NULL, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool2d_options_init(
-    dt_nn_max_unpool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
 /** Named arguments of dt_nn_lp_pool3d.
  * Start from DT_NN_LP_POOL3D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_lp_pool3d_options {
@@ -669,19 +643,6 @@ typedef struct dt_nn_lp_pool3d_options {
 #define DT_NN_LP_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool3d_options), NULL, 0, 0, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d_options_init(
     dt_nn_lp_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_max_unpool3d.
- * Start from DT_NN_MAX_UNPOOL3D_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_max_unpool3d_options {
-  int64_t struct_size;
-  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
-  int64_t stride_n;
-  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
-  int64_t padding_n;
-} dt_nn_max_unpool3d_options;
-#define DT_NN_MAX_UNPOOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_unpool3d_options), NULL, 0, NULL, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool3d_options_init(
-    dt_nn_max_unpool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_upsample.
  * Start from DT_NN_UPSAMPLE_OPTIONS_INIT; NULL means the same. */
@@ -1522,14 +1483,6 @@ DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d(
     double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_lp_pool1d_options *options, dt_module **out) DT_NOEXCEPT;
 
-/** Puts maxima back where they were, among zeros; functional.max_unpool1d has the sizes.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool1d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool1d_options *options,
-    dt_module **out) DT_NOEXCEPT;
-
 /** Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
  * batch.
  * @param output_size How many windows there are, for each spatial dimension.
@@ -1552,14 +1505,6 @@ DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool2d(
 DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d(
     double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_lp_pool2d_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** Puts maxima back where they were, among zeros; functional.max_unpool2d has the sizes.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool2d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool2d_options *options,
-    dt_module **out) DT_NOEXCEPT;
 
 /** Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
  * without the batch.
@@ -1584,14 +1529,6 @@ DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool3d(
 DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d(
     double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_lp_pool3d_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** Puts maxima back where they were, among zeros; functional.max_unpool3d has the sizes.
- * @param kernel_size Height and width of the window.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_max_unpool3d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool3d_options *options,
-    dt_module **out) DT_NOEXCEPT;
 
 /** Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
  * functional.interpolate.

@@ -211,18 +211,6 @@ dt_status dt_nn_lp_pool1d(
   });
 }
 
-dt_status dt_nn_max_unpool1d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool1d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_max_unpool1d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_max_unpool1d(kernel_size_, options_));
-  });
-}
-
 dt_status dt_nn_adaptive_avg_pool2d(
     const int64_t *output_size, int64_t output_size_n, dt_module **out) noexcept {
   clear_all(out);
@@ -256,18 +244,6 @@ dt_status dt_nn_lp_pool2d(
   });
 }
 
-dt_status dt_nn_max_unpool2d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool2d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_max_unpool2d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_max_unpool2d(kernel_size_, options_));
-  });
-}
-
 dt_status dt_nn_adaptive_avg_pool3d(
     const int64_t *output_size, int64_t output_size_n, dt_module **out) noexcept {
   clear_all(out);
@@ -298,18 +274,6 @@ dt_status dt_nn_lp_pool3d(
     const auto options_ = read(options, "options");
     need(out, "out");
     put(out, dt::nn_lp_pool3d(norm_type_, kernel_size_, options_));
-  });
-}
-
-dt_status dt_nn_max_unpool3d(
-    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_unpool3d_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_max_unpool3d", [&] {
-    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_max_unpool3d(kernel_size_, options_));
   });
 }
 

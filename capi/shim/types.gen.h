@@ -427,21 +427,6 @@ inline NnLpPool1dOptions read(const dt_nn_lp_pool1d_options* given, const char* 
   return o;
 }
 
-static_assert(sizeof(dt_nn_max_unpool1d_options) == 40);
-static_assert(offsetof(dt_nn_max_unpool1d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_max_unpool1d_options, stride) == 8);
-static_assert(offsetof(dt_nn_max_unpool1d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_max_unpool1d_options, padding) == 24);
-static_assert(offsetof(dt_nn_max_unpool1d_options, padding_n) == 32);
-inline NnMaxUnpool1dOptions read(const dt_nn_max_unpool1d_options* given, const char* name) {
-  dt_nn_max_unpool1d_options c = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnMaxUnpool1dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  return o;
-}
-
 static_assert(sizeof(dt_nn_lp_pool2d_options) == 32);
 static_assert(offsetof(dt_nn_lp_pool2d_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_lp_pool2d_options, stride) == 8);
@@ -458,21 +443,6 @@ inline NnLpPool2dOptions read(const dt_nn_lp_pool2d_options* given, const char* 
   return o;
 }
 
-static_assert(sizeof(dt_nn_max_unpool2d_options) == 40);
-static_assert(offsetof(dt_nn_max_unpool2d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_max_unpool2d_options, stride) == 8);
-static_assert(offsetof(dt_nn_max_unpool2d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_max_unpool2d_options, padding) == 24);
-static_assert(offsetof(dt_nn_max_unpool2d_options, padding_n) == 32);
-inline NnMaxUnpool2dOptions read(const dt_nn_max_unpool2d_options* given, const char* name) {
-  dt_nn_max_unpool2d_options c = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnMaxUnpool2dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
-  return o;
-}
-
 static_assert(sizeof(dt_nn_lp_pool3d_options) == 32);
 static_assert(offsetof(dt_nn_lp_pool3d_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_lp_pool3d_options, stride) == 8);
@@ -486,21 +456,6 @@ inline NnLpPool3dOptions read(const dt_nn_lp_pool3d_options* given, const char* 
   NnLpPool3dOptions o;
   if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
   o.ceil_mode = c.ceil_mode != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_max_unpool3d_options) == 40);
-static_assert(offsetof(dt_nn_max_unpool3d_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_max_unpool3d_options, stride) == 8);
-static_assert(offsetof(dt_nn_max_unpool3d_options, stride_n) == 16);
-static_assert(offsetof(dt_nn_max_unpool3d_options, padding) == 24);
-static_assert(offsetof(dt_nn_max_unpool3d_options, padding_n) == 32);
-inline NnMaxUnpool3dOptions read(const dt_nn_max_unpool3d_options* given, const char* name) {
-  dt_nn_max_unpool3d_options c = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnMaxUnpool3dOptions o;
-  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
-  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
   return o;
 }
 

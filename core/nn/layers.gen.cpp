@@ -549,26 +549,6 @@ class LPPool1d final : public Module {
   bool ceil_mode;
 };
 
-class MaxUnpool1d final : public Module {
- public:
-  MaxUnpool1d(IntList kernel_size, const NnMaxUnpool1dOptions& options)
-      : Module("MaxUnpool1d"),
-        kernel_size(kernel_size.to_vector()),
-        stride(options.stride),
-        padding(options.padding) {
-  }
-
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
-    return max_unpool1d(input, indices, kernel_size, stride, padding);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
-};
-
 class AdaptiveAvgPool2d final : public Module {
  public:
   explicit AdaptiveAvgPool2d(IntList output_size)
@@ -623,26 +603,6 @@ class LPPool2d final : public Module {
   bool ceil_mode;
 };
 
-class MaxUnpool2d final : public Module {
- public:
-  MaxUnpool2d(IntList kernel_size, const NnMaxUnpool2dOptions& options)
-      : Module("MaxUnpool2d"),
-        kernel_size(expand_list(kernel_size, 2, "MaxUnpool2d", "kernel_size")),
-        stride(options.stride),
-        padding(expand_list(options.padding, 2, "MaxUnpool2d", "padding")) {
-  }
-
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
-    return max_unpool2d(input, indices, kernel_size, stride, padding);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
-};
-
 class AdaptiveAvgPool3d final : public Module {
  public:
   explicit AdaptiveAvgPool3d(IntList output_size)
@@ -695,26 +655,6 @@ class LPPool3d final : public Module {
   std::vector<int64_t> kernel_size;
   std::optional<std::vector<int64_t>> stride;
   bool ceil_mode;
-};
-
-class MaxUnpool3d final : public Module {
- public:
-  MaxUnpool3d(IntList kernel_size, const NnMaxUnpool3dOptions& options)
-      : Module("MaxUnpool3d"),
-        kernel_size(expand_list(kernel_size, 3, "MaxUnpool3d", "kernel_size")),
-        stride(options.stride),
-        padding(expand_list(options.padding, 3, "MaxUnpool3d", "padding")) {
-  }
-
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
-    return max_unpool3d(input, indices, kernel_size, stride, padding);
-  }
-
- private:
-  std::vector<int64_t> kernel_size;
-  std::optional<std::vector<int64_t>> stride;
-  std::vector<int64_t> padding;
 };
 
 class Upsample final : public Module {
@@ -1572,10 +1512,6 @@ Ref<Module> nn_lp_pool1d(double norm_type, IntList kernel_size, const NnLpPool1d
   return Ref<Module>::adopt(new LPPool1d(norm_type, kernel_size, options));
 }
 
-Ref<Module> nn_max_unpool1d(IntList kernel_size, const NnMaxUnpool1dOptions& options) {
-  return Ref<Module>::adopt(new MaxUnpool1d(kernel_size, options));
-}
-
 Ref<Module> nn_adaptive_avg_pool2d(IntList output_size) {
   return Ref<Module>::adopt(new AdaptiveAvgPool2d(output_size));
 }
@@ -1588,10 +1524,6 @@ Ref<Module> nn_lp_pool2d(double norm_type, IntList kernel_size, const NnLpPool2d
   return Ref<Module>::adopt(new LPPool2d(norm_type, kernel_size, options));
 }
 
-Ref<Module> nn_max_unpool2d(IntList kernel_size, const NnMaxUnpool2dOptions& options) {
-  return Ref<Module>::adopt(new MaxUnpool2d(kernel_size, options));
-}
-
 Ref<Module> nn_adaptive_avg_pool3d(IntList output_size) {
   return Ref<Module>::adopt(new AdaptiveAvgPool3d(output_size));
 }
@@ -1602,10 +1534,6 @@ Ref<Module> nn_adaptive_max_pool3d(IntList output_size) {
 
 Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options) {
   return Ref<Module>::adopt(new LPPool3d(norm_type, kernel_size, options));
-}
-
-Ref<Module> nn_max_unpool3d(IntList kernel_size, const NnMaxUnpool3dOptions& options) {
-  return Ref<Module>::adopt(new MaxUnpool3d(kernel_size, options));
 }
 
 Ref<Module> nn_upsample(const NnUpsampleOptions& options) {

@@ -69,9 +69,6 @@ Ref<Module> nn_adaptive_max_pool1d(IntList output_size);
 // (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
 Ref<Module> nn_lp_pool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options);
 
-// Puts maxima back where they were, among zeros; functional.max_unpool1d has the sizes.
-Ref<Module> nn_max_unpool1d(IntList kernel_size, const NnMaxUnpool1dOptions& options);
-
 // Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
 // batch.
 Ref<Module> nn_adaptive_avg_pool2d(IntList output_size);
@@ -82,9 +79,6 @@ Ref<Module> nn_adaptive_max_pool2d(IntList output_size);
 
 // (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
 Ref<Module> nn_lp_pool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options);
-
-// Puts maxima back where they were, among zeros; functional.max_unpool2d has the sizes.
-Ref<Module> nn_max_unpool2d(IntList kernel_size, const NnMaxUnpool2dOptions& options);
 
 // Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
 // without the batch.
@@ -97,9 +91,6 @@ Ref<Module> nn_adaptive_max_pool3d(IntList output_size);
 // (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
 // batch.
 Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options);
-
-// Puts maxima back where they were, among zeros; functional.max_unpool3d has the sizes.
-Ref<Module> nn_max_unpool3d(IntList kernel_size, const NnMaxUnpool3dOptions& options);
 
 // Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
 // functional.interpolate.

@@ -248,14 +248,6 @@ struct NnLpPool1dOptions {
   bool ceil_mode = false;
 };
 
-// Named arguments of dt_nn_max_unpool1d.
-struct NnMaxUnpool1dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0};
-};
-
 // Named arguments of dt_nn_lp_pool2d.
 struct NnLpPool2dOptions {
   // Step of the window; absent means its size.
@@ -264,28 +256,12 @@ struct NnLpPool2dOptions {
   bool ceil_mode = false;
 };
 
-// Named arguments of dt_nn_max_unpool2d.
-struct NnMaxUnpool2dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0};
-};
-
 // Named arguments of dt_nn_lp_pool3d.
 struct NnLpPool3dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride;
   // Whether windows may hang over the end.
   bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_max_unpool3d.
-struct NnMaxUnpool3dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0, 0};
 };
 
 // Named arguments of dt_nn_upsample.

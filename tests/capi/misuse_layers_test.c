@@ -300,21 +300,6 @@ static void test_nn_lp_pool1d(void) {
   EXPECT(TYPE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, NULL, NULL));
 }
 
-static void test_nn_max_unpool1d(void) {
-  EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, (const dt_nn_max_unpool1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, (const dt_nn_max_unpool1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_max_unpool1d_options options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool1d_options options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool1d_options options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool1d_options options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool1d_options options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool1d_options options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_max_unpool1d", dt_nn_max_unpool1d(good.i64s, 1, NULL, NULL));
-}
-
 static void test_nn_adaptive_avg_pool2d(void) {
   EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(NULL, 2, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(NULL, -1, (dt_module **)&out.pointer[0]));
@@ -342,21 +327,6 @@ static void test_nn_lp_pool2d(void) {
   EXPECT(TYPE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, NULL, NULL));
 }
 
-static void test_nn_max_unpool2d(void) {
-  EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, (const dt_nn_max_unpool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, (const dt_nn_max_unpool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_max_unpool2d_options options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool2d_options options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool2d_options options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool2d_options options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool2d_options options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool2d_options options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_max_unpool2d", dt_nn_max_unpool2d(good.i64s, 1, NULL, NULL));
-}
-
 static void test_nn_adaptive_avg_pool3d(void) {
   EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(NULL, 2, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(NULL, -1, (dt_module **)&out.pointer[0]));
@@ -382,21 +352,6 @@ static void test_nn_lp_pool3d(void) {
   { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, NULL, NULL));
-}
-
-static void test_nn_max_unpool3d(void) {
-  EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
-  EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, (const dt_nn_max_unpool3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, (const dt_nn_max_unpool3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_max_unpool3d_options options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool3d_options options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool3d_options options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool3d_options options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool3d_options options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_max_unpool3d_options options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_max_unpool3d", dt_nn_max_unpool3d(good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_upsample(void) {
@@ -732,15 +687,12 @@ int main(void) {
   test_nn_adaptive_avg_pool1d();
   test_nn_adaptive_max_pool1d();
   test_nn_lp_pool1d();
-  test_nn_max_unpool1d();
   test_nn_adaptive_avg_pool2d();
   test_nn_adaptive_max_pool2d();
   test_nn_lp_pool2d();
-  test_nn_max_unpool2d();
   test_nn_adaptive_avg_pool3d();
   test_nn_adaptive_max_pool3d();
   test_nn_lp_pool3d();
-  test_nn_max_unpool3d();
   test_nn_upsample();
   test_nn_batch_norm1d();
   test_nn_batch_norm2d();

@@ -824,34 +824,6 @@ static inline dt_module *T_do_nn_lp_pool1d(
   T_OPTIONS_(nn_lp_pool1d, \
     T_do_nn_lp_pool1d(norm_type, kernel_size, &T_nn_lp_pool1d_o), __VA_ARGS__)
 
-/** T_nn_max_unpool1d(kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] = [0])
- * Puts maxima back where they were, among zeros; functional.max_unpool1d has the sizes. The
- * module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-} T_nn_max_unpool1d_options;
-static inline T_nn_max_unpool1d_options T_nn_max_unpool1d_defaults(void) {
-  T_nn_max_unpool1d_options options = {{NULL, 0}, {NULL, 0}};
-  return options;
-}
-static inline dt_module *T_do_nn_max_unpool1d(
-    T_Dims kernel_size, const T_nn_max_unpool1d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_max_unpool1d_options c_options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
-  c_options.stride = options->stride.p;
-  c_options.stride_n = options->stride.n;
-  c_options.padding = options->padding.p;
-  c_options.padding_n = options->padding.n;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_max_unpool1d(kernel_size.p, kernel_size.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_max_unpool1d(...) T_nn_max_unpool1d_with_(__VA_ARGS__, )
-#define T_nn_max_unpool1d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_max_unpool1d, \
-    T_do_nn_max_unpool1d(kernel_size, &T_nn_max_unpool1d_o), __VA_ARGS__)
-
 /** T_nn_adaptive_avg_pool2d(output_size: i64[2])
  * Mean of windows that are as equal as can be, of [batch, channels, height, width], or without
  * the batch. The module. */
@@ -908,40 +880,6 @@ static inline dt_module *T_do_nn_lp_pool2d(
   T_OPTIONS_(nn_lp_pool2d, \
     T_do_nn_lp_pool2d(norm_type, kernel_size, &T_nn_lp_pool2d_o), __VA_ARGS__)
 
-/** T_nn_max_unpool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0])
- * Puts maxima back where they were, among zeros; functional.max_unpool2d has the sizes. The
- * module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-} T_nn_max_unpool2d_options;
-static inline T_nn_max_unpool2d_options T_nn_max_unpool2d_defaults(void) {
-  T_nn_max_unpool2d_options options = {{NULL, 0}, {NULL, 0}};
-  return options;
-}
-static inline dt_module *T_do_nn_max_unpool2d(
-    T_Dims kernel_size, const T_nn_max_unpool2d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_max_unpool2d_options c_options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
-  int64_t kernel_size_room[2];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
-  int64_t stride_room[2];
-  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
-  int64_t padding_room[2];
-  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
-  c_options.stride = stride_all.p;
-  c_options.stride_n = stride_all.n;
-  c_options.padding = padding_all.p;
-  c_options.padding_n = padding_all.n;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_max_unpool2d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_max_unpool2d(...) T_nn_max_unpool2d_with_(__VA_ARGS__, )
-#define T_nn_max_unpool2d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_max_unpool2d, \
-    T_do_nn_max_unpool2d(kernel_size, &T_nn_max_unpool2d_o), __VA_ARGS__)
-
 /** T_nn_adaptive_avg_pool3d(output_size: i64[3])
  * Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
  * without the batch. The module. */
@@ -997,40 +935,6 @@ static inline dt_module *T_do_nn_lp_pool3d(
 #define T_nn_lp_pool3d_with_(norm_type, kernel_size, ...) \
   T_OPTIONS_(nn_lp_pool3d, \
     T_do_nn_lp_pool3d(norm_type, kernel_size, &T_nn_lp_pool3d_o), __VA_ARGS__)
-
-/** T_nn_max_unpool3d(kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] = [0, 0, 0])
- * Puts maxima back where they were, among zeros; functional.max_unpool3d has the sizes. The
- * module. */
-typedef struct {
-  T_Dims stride;
-  T_Dims padding;
-} T_nn_max_unpool3d_options;
-static inline T_nn_max_unpool3d_options T_nn_max_unpool3d_defaults(void) {
-  T_nn_max_unpool3d_options options = {{NULL, 0}, {NULL, 0}};
-  return options;
-}
-static inline dt_module *T_do_nn_max_unpool3d(
-    T_Dims kernel_size, const T_nn_max_unpool3d_options *options) {
-  dt_module *result = NULL;
-  dt_nn_max_unpool3d_options c_options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
-  int64_t kernel_size_room[3];
-  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
-  int64_t stride_room[3];
-  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
-  int64_t padding_room[3];
-  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
-  c_options.stride = stride_all.p;
-  c_options.stride_n = stride_all.n;
-  c_options.padding = padding_all.p;
-  c_options.padding_n = padding_all.n;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_max_unpool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_max_unpool3d(...) T_nn_max_unpool3d_with_(__VA_ARGS__, )
-#define T_nn_max_unpool3d_with_(kernel_size, ...) \
-  T_OPTIONS_(nn_max_unpool3d, \
-    T_do_nn_max_unpool3d(kernel_size, &T_nn_max_unpool3d_o), __VA_ARGS__)
 
 /** T_nn_upsample(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode: interpolation =
  *     nearest)

@@ -1667,14 +1667,6 @@ struct NnLpPool1dOptions {
   bool ceil_mode = false;
 };
 
-// Named arguments of dt_nn_max_unpool1d.
-struct NnMaxUnpool1dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0};
-};
-
 // Named arguments of dt_nn_lp_pool2d.
 struct NnLpPool2dOptions {
   // Step of the window; absent means its size.
@@ -1683,28 +1675,12 @@ struct NnLpPool2dOptions {
   bool ceil_mode = false;
 };
 
-// Named arguments of dt_nn_max_unpool2d.
-struct NnMaxUnpool2dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0};
-};
-
 // Named arguments of dt_nn_lp_pool3d.
 struct NnLpPool3dOptions {
   // Step of the window; absent means its size.
   std::optional<std::vector<int64_t>> stride = std::nullopt;
   // Whether windows may hang over the end.
   bool ceil_mode = false;
-};
-
-// Named arguments of dt_nn_max_unpool3d.
-struct NnMaxUnpool3dOptions {
-  // Step of the window; absent means its size.
-  std::optional<std::vector<int64_t>> stride = std::nullopt;
-  // Rows and columns added on each side: height, width.
-  std::vector<int64_t> padding = {0, 0, 0};
 };
 
 // Named arguments of dt_nn_upsample.
@@ -5800,20 +5776,6 @@ inline Module LPPool1d(
   return dumbtorch::Module(out);
 }
 
-// Puts maxima back where they were, among zeros; functional.max_unpool1d has the sizes. The module.
-inline Module MaxUnpool1d(const Ints& kernel_size, const NnMaxUnpool1dOptions& options = {}) {
-  dt_nn_max_unpool1d_options options_c = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  dt_module* out = nullptr;
-  detail::check(dt_nn_max_unpool1d(kernel_size.data(), kernel_size.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
 // Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
 // batch. The module.
 inline Module AdaptiveAvgPool2d(const Ints& output_size) {
@@ -5848,21 +5810,6 @@ inline Module LPPool2d(
   return dumbtorch::Module(out);
 }
 
-// Puts maxima back where they were, among zeros; functional.max_unpool2d has the sizes. The module.
-inline Module MaxUnpool2d(const Ints& kernel_size, const NnMaxUnpool2dOptions& options = {}) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
-  dt_nn_max_unpool2d_options options_c = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding).repeated(2);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  dt_module* out = nullptr;
-  detail::check(dt_nn_max_unpool2d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
 // Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
 // without the batch. The module.
 inline Module AdaptiveAvgPool3d(const Ints& output_size) {
@@ -5894,21 +5841,6 @@ inline Module LPPool3d(
   dt_module* out = nullptr;
   detail::check(dt_nn_lp_pool3d(
     norm_type, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// Puts maxima back where they were, among zeros; functional.max_unpool3d has the sizes. The module.
-inline Module MaxUnpool3d(const Ints& kernel_size, const NnMaxUnpool3dOptions& options = {}) {
-  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
-  dt_nn_max_unpool3d_options options_c = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
-  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
-  options_c.stride = stride_all.data();
-  options_c.stride_n = stride_all.size();
-  const auto padding_all = Ints(options.padding).repeated(3);
-  options_c.padding = padding_all.data();
-  options_c.padding_n = padding_all.size();
-  dt_module* out = nullptr;
-  detail::check(dt_nn_max_unpool3d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
   return dumbtorch::Module(out);
 }
 

@@ -345,17 +345,6 @@ static int64_t py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_unpool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
-  dt_nn_max_unpool1d_options options_options = DT_NN_MAX_UNPOOL1D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  dt_module *out = NULL;
-  (void)!dt_nn_max_unpool1d(kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
 static int64_t py_nn_adaptive_avg_pool2d(const int64_t *output_size, int64_t output_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_adaptive_avg_pool2d(output_size, output_size_n, &out);
@@ -378,17 +367,6 @@ static int64_t py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int
   return (int64_t)(intptr_t)out;
 }
 
-static int64_t py_nn_max_unpool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
-  dt_nn_max_unpool2d_options options_options = DT_NN_MAX_UNPOOL2D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  dt_module *out = NULL;
-  (void)!dt_nn_max_unpool2d(kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
 static int64_t py_nn_adaptive_avg_pool3d(const int64_t *output_size, int64_t output_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_adaptive_avg_pool3d(output_size, output_size_n, &out);
@@ -408,17 +386,6 @@ static int64_t py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int
   options_options.ceil_mode = ceil_mode;
   dt_module *out = NULL;
   (void)!dt_nn_lp_pool3d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_max_unpool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n) {
-  dt_nn_max_unpool3d_options options_options = DT_NN_MAX_UNPOOL3D_OPTIONS_INIT;
-  options_options.stride = list_or_null(stride, stride_n);
-  options_options.stride_n = list_count(stride_n);
-  options_options.padding = padding;
-  options_options.padding_n = padding_n;
-  dt_module *out = NULL;
-  (void)!dt_nn_max_unpool3d(kernel_size, kernel_size_n, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 

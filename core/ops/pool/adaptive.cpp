@@ -50,6 +50,11 @@ struct Places {
   }
 };
 
+// PyTorch pools lines as images, and gives a view of them.
+Tensor as_pooled(const Tensor& y, int dims) {
+  return dims == 1 ? view(y, y.sizes()) : y;
+}
+
 // The mean over windows of one dimension that are not equal.
 Tensor mean_of_uneven(const Tensor& x, int dim, const Cover& cover) {
   if (cover.windows == 0) return narrow(x, dim, 0, 0);
@@ -70,6 +75,11 @@ Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int
   const Dims windows = output_numbers(output_size, dims);
   check_adaptive_pool(op, kernel, dims, input, windows);
   const int first = input.ndim() - dims;
+  if (!is_floating(input.dtype())) {  // without elements
+    Dims sizes = input.sizes();
+    for (int d = 0; d < dims; ++d) sizes[first + d] = windows[d];
+    return zeros(sizes, input.dtype(), input.device());
+  }
   Tensor y = to_dtype(input, info(input.dtype()).compute);
   Dims sizes, reduced;  // of y with each equal window as a dimension of its own
   for (int d = 0; d < input.ndim(); ++d) {
@@ -81,7 +91,7 @@ Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int
     sizes.push_back(cover.elements / cover.windows);
   }
   if (!reduced.empty()) y = mean(reshape(y, sizes), IntList(reduced));
-  return to_dtype(y, input.dtype());
+  return as_pooled(to_dtype(y, input.dtype()), dims);
 }
 
 // Places in the planes of copies as places in the input's: `sources` are where each dimension's
@@ -98,7 +108,7 @@ Tensor places_in_input(const Tensor& places, const Tensor& input,
   }
   for (int d = 0; d < dims; ++d)
     result = d == 0 ? at[0] : add(mul(result, input.size(d - dims)), at[d]);
-  return reshape(result, places.sizes());
+  return unsafe_view(result, places.sizes());
 }
 
 using MaxPool = std::tuple<Tensor, Tensor> (*)(const Tensor&, IntList, std::optional<IntList>,
@@ -122,12 +132,14 @@ std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, cons
     sources[d] = Places(cover, x.device()).source;
     x = index_select(x, first + d, sources[d]);
   }
-  if (count(sizes) == 0)
+  const bool has_no_channels = input.ndim() == dims + 1 && input.size(0) == 0;
+  if (count_elements(windows) == 0 || has_no_channels)
     return {zeros(sizes, x.dtype(), x.device()), zeros(sizes, kIndexDType, x.device())};
   const auto [values, places] = pool(x, size, {}, {0}, {1}, false);
-  if (!is_copied) return {values, places};
+  if (!is_copied) return {as_pooled(values, dims), as_pooled(places, dims)};
   const Dims copied(IntList(x.sizes().data() + first, dims));
-  return {values, places_in_input(places, input, sources, copied)};
+  return {as_pooled(values, dims),
+          as_pooled(places_in_input(places, input, sources, copied), dims)};
 }
 
 }  // namespace

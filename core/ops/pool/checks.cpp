@@ -80,8 +80,11 @@ void check_adaptive_pool(const char* op, const char* kernel, int dims, const Ten
                          const Dims& output_size) {
   DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError, op, "(): Expected ",
            dims + 1, "D or ", dims + 2, "D tensor, but got ", input.sizes());
-  for (int d = input.ndim() - dims; d < input.ndim(); ++d) {
-    DT_CHECK(input.size(d) > 0, kRuntimeError, op,
+  // The mean of all is NaN then.
+  const bool is_mean_of_all = dims > 1 && op[9] == 'a' && output_size == Dims(dims, 1);
+  const bool wants_channels = dims == 3 || op[9] == 'm';
+  for (int d = wants_channels ? 1 : input.ndim() - dims; d < input.ndim(); ++d) {
+    DT_CHECK(input.size(d) > 0 || is_mean_of_all, kRuntimeError, op,
              "(): Expected input to have non-zero size for non-batch dimensions, but input has "
              "sizes ",
              input.sizes(), " with dimension ", d, " being empty");
@@ -91,7 +94,7 @@ void check_adaptive_pool(const char* op, const char* kernel, int dims, const Ten
              ": elements of output_size must be greater than or equal to 0 but received ",
              output_size);
   }
-  check_floating(input, kernel);
+  if (input.numel() > 0 || wants_channels || is_mean_of_all) check_floating(input, kernel);
 }
 
 void check_unpool(int dims, const Tensor& input, const Tensor& indices) {
@@ -103,7 +106,7 @@ void check_unpool(int dims, const Tensor& input, const Tensor& indices) {
   DT_CHECK(indices.sizes() == input.sizes(), kRuntimeError,
            "Expected shape of indices to be same as that of the input tensor (", input.sizes(),
            ") but got indices tensor with shape: ", indices.sizes());
-  check_floating(input, dims == 3 ? "max_unpool3d" : "max_unpool2d");
+  if (input.numel() > 0) check_floating(input, dims == 3 ? "max_unpool3d" : "max_unpool2d");
 }
 
 void check_unpooled_count(int dims, int64_t given) {

@@ -12,6 +12,8 @@
 #include "core/ops/pool/volumes.h"
 #include "core/ops/views.gen.h"
 
+#include "core/autograd/record.h"
+
 namespace dt {
 namespace {
 
@@ -66,9 +68,10 @@ Tensor with_batch(const Tensor& input, int dims) {
   return input.ndim() == dims + 2 ? input : unsqueeze(input, 0);
 }
 
-// A result of with_batch(input) as one of the input.
+// A result of with_batch(input) as one of the input. Lines are views, as PyTorch's are.
 Tensor as_input(const Tensor& y, const Tensor& input) {
   if (y.ndim() == input.ndim()) return y;
+  if (y.ndim() == 3) return squeeze(y, {{0}});
   Dims sizes = y.sizes();
   sizes.erase(0);
   return unsafe_view(y, sizes);
@@ -78,8 +81,9 @@ Tensor as_image(const Tensor& line) {
   return unsqueeze(line, 2);
 }
 
+// A view of the image, as PyTorch's is.
 Tensor as_line(const Tensor& image) {
-  return unsafe_view(image, {image.size(0), image.size(1), image.size(3)});
+  return squeeze(image, {{2}});
 }
 
 std::tuple<Tensor, Tensor> max_pool_batch(const Tensor& x, const PoolSettings& p) {
@@ -138,13 +142,15 @@ Tensor max_unpool(const Tensor& input, const Tensor& indices, const PoolSettings
   check_unpool(p.dims(), input, indices);
   const Tensor x = with_batch(input, p.dims());
   const Dims spatial = unpooled_sizes(x, p, output_size);
-  Dims sizes{x.size(0), x.size(1)}, plane = sizes, points = sizes;
+  const Dims channels{x.size(0), x.size(1)};
+  Dims sizes = channels, plane = channels, points = channels;
   for (int64_t n : spatial) sizes.push_back(n);
-  plane.push_back(count(spatial));
-  points.push_back(-1);
+  plane.push_back(count_elements(spatial));
+  points.push_back(count_elements(IntList(x.sizes().data() + 2, p.dims())));
   const Tensor zero = zeros(plane, x.dtype(), x.device());
   const Tensor y = scatter(zero, 2, reshape(indices, points), reshape(x, points));
-  return as_input(reshape(y, sizes), input);
+  const Tensor result = as_input(unsafe_view(y, sizes), input);
+  return p.dims() == 1 ? view(result, result.sizes()) : result;
 }
 
 }  // namespace
@@ -158,8 +164,9 @@ std::tuple<Tensor, Tensor> max_pool1d_with_indices(const Tensor& input, IntList 
 
 Tensor max_pool1d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
                   IntList padding, IntList dilation, bool ceil_mode) {
-  return std::get<0>(
+  const Tensor y = std::get<0>(
       max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
+  return needs_graph(input) ? y : unsafe_view(y, y.sizes());  // PyTorch has a kernel for that
 }
 
 std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList kernel_size,

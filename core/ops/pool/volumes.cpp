@@ -47,9 +47,9 @@ std::tuple<Tensor, Tensor> max_pool_volumes(const Tensor& x, const Pooling& fram
   const auto [values, places] = max_pool_images(as_columns(in_frame, n), depth);
   // A place along the depth is frame * columns + column of what the first step gave.
   const int64_t columns = in_frame.size(2) * in_frame.size(3);
-  const Dims flat{n[0], n[1], -1};
+  const Dims flat{n[0], n[1], places.size(2) * places.size(3)};
   const Tensor chosen = reshape(clamp_min(places, 0), flat);
-  const Tensor inner = gather(reshape(place_in_frame, flat), 2, chosen);
+  const Tensor inner = gather(reshape(place_in_frame, {n[0], n[1], n[2] * columns}), 2, chosen);
   const Tensor place = add(mul(floor_divide(chosen, columns), n[3] * n[4]), inner);
   const Tensor none = logical_or(lt(reshape(places, flat), 0), lt(inner, 0));
   const Dims sizes = volume_sizes(values, in_frame);

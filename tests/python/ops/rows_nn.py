@@ -221,13 +221,23 @@ ADAPTIVE_POOLS = {
 }
 
 
+def pool(t, function, x, *args, **options):
+    """In PyTorch, means over volumes want wide floats."""
+    is_narrow = (
+        t.__name__ == "torch" and function.endswith("pool3d") and x.dtype in (t.float16, t.bfloat16)
+    )
+    if is_narrow and "max" not in function:
+        return getattr(F(t), function)(x.float(), *args, **options).to(x.dtype)
+    return getattr(F(t), function)(x, *args, **options)
+
+
 def pool_row(op, sizes, *args, **options):
     function = op.removesuffix("_with_indices")
     if op != function:
         options = {**options, "return_indices": True}
     row(
         op,
-        lambda t, x: getattr(F(t), function)(x, *args, **options),
+        lambda t, x: pool(t, function, x, *args, **options),
         value(*sizes),
         orders=3 if op == function else 1,
     )
@@ -253,10 +263,12 @@ row("max_pool1d", lambda t, x: F(t).max_pool1d(x, 3, 2, dilation=2), value(2, 2,
 row("max_pool3d", lambda t, x: F(t).max_pool3d(x, 2, 2, dilation=(2, 1, 3)), value(2, 2, 5, 6, 7))
 row(
     "avg_pool3d",
-    lambda t, x: F(t).avg_pool3d(x, 3, 2, 1, count_include_pad=False),
+    lambda t, x: pool(t, "avg_pool3d", x, 3, 2, 1, count_include_pad=False),
     value(2, 2, 5, 6, 7),
 )
-row("avg_pool3d", lambda t, x: F(t).avg_pool3d(x, 2, divisor_override=3), value(2, 2, 5, 6, 7))
+row(
+    "avg_pool3d", lambda t, x: pool(t, "avg_pool3d", x, 2, divisor_override=3), value(2, 2, 5, 6, 7)
+)
 row("avg_pool1d", lambda t, x: F(t).avg_pool1d(x, 3, 2, 1, True, False), value(2, 2, 8))
 for dims, sizes, output in (
     (1, (2, 3, 8), 4), (1, (3, 7), 3), (1, (2, 3, 5), 8), (1, (0, 3, 5), 2),
@@ -273,7 +285,7 @@ LP_POOLS = {
 for dims, sizes in ((1, (2, 3, 9)), (2, (2, 3, 5, 6)), (2, (3, 5, 6)), (3, (2, 2, 4, 5, 6))):
     op, inverse = LP_POOLS[dims]
     for p in (2, 3):
-        row(op, lambda t, x, f=op, p=p: getattr(F(t), f)(x, p, 2), value(*sizes, low=0.5))
+        row(op, lambda t, x, f=op, p=p: pool(t, f, x, p, 2), value(*sizes, low=0.5))
     row(inverse, lambda t, x, n=dims: unpooled(t, x, n), value(*sizes))
 row(
     "avg_pool2d",

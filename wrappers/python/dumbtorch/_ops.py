@@ -525,27 +525,6 @@ def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
     return Module.own(out)
 
 
-def nn_max_unpool1d(kernel_size, *, stride=None, padding=0):
-    """Puts maxima back where they were, among zeros; functional.max_unpool1d has the sizes.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 1)
-        stride_c, stride_c_n = optional_ints(stride, 1)
-        padding_c = int_list(padding, 1)
-        out = lib.py_nn_max_unpool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool1d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
-    return Module.own(out)
-
-
 def nn_adaptive_avg_pool2d(*args, output_size=None):
     """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
     without the batch.
@@ -604,27 +583,6 @@ def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
     return Module.own(out)
 
 
-def nn_max_unpool2d(kernel_size, *, stride=None, padding=0):
-    """Puts maxima back where they were, among zeros; functional.max_unpool2d has the sizes.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 2)
-        stride_c, stride_c_n = optional_ints(stride, 2)
-        padding_c = int_list(padding, 2)
-        out = lib.py_nn_max_unpool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool2d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
-    return Module.own(out)
-
-
 def nn_adaptive_avg_pool3d(*args, output_size=None):
     """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
     or without the batch.
@@ -680,27 +638,6 @@ def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
         out = lib.py_nn_lp_pool3d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
     except BAD_ARGUMENTS as error:
         raise complain(error, "LPPool3d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
-    return Module.own(out)
-
-
-def nn_max_unpool3d(kernel_size, *, stride=None, padding=0):
-    """Puts maxima back where they were, among zeros; functional.max_unpool3d has the sizes.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-
-    Returns:
-        The module.
-    """
-    try:
-        kernel_size_c = int_list(kernel_size, 3)
-        stride_c, stride_c_n = optional_ints(stride, 3)
-        padding_c = int_list(padding, 3)
-        out = lib.py_nn_max_unpool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c))
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "MaxUnpool3d", "kernel_size:i64[] stride:i64[]? padding:i64[]", kernel_size, stride, padding) from None
     return Module.own(out)
 
 
@@ -13394,15 +13331,12 @@ NAMESPACES = {
         "AdaptiveAvgPool1d": nn_adaptive_avg_pool1d,
         "AdaptiveMaxPool1d": nn_adaptive_max_pool1d,
         "LPPool1d": nn_lp_pool1d,
-        "MaxUnpool1d": nn_max_unpool1d,
         "AdaptiveAvgPool2d": nn_adaptive_avg_pool2d,
         "AdaptiveMaxPool2d": nn_adaptive_max_pool2d,
         "LPPool2d": nn_lp_pool2d,
-        "MaxUnpool2d": nn_max_unpool2d,
         "AdaptiveAvgPool3d": nn_adaptive_avg_pool3d,
         "AdaptiveMaxPool3d": nn_adaptive_max_pool3d,
         "LPPool3d": nn_lp_pool3d,
-        "MaxUnpool3d": nn_max_unpool3d,
         "Upsample": nn_upsample,
         "BatchNorm1d": nn_batch_norm1d,
         "BatchNorm2d": nn_batch_norm2d,

@@ -44,9 +44,6 @@ from .layers import MSELoss as MSELoss
 from .layers import MaxPool1d as MaxPool1d
 from .layers import MaxPool2d as MaxPool2d
 from .layers import MaxPool3d as MaxPool3d
-from .layers import MaxUnpool1d as MaxUnpool1d
-from .layers import MaxUnpool2d as MaxUnpool2d
-from .layers import MaxUnpool3d as MaxUnpool3d
 from .layers import Mish as Mish
 from .module import Module as Module
 from .container import ModuleDict as ModuleDict

@@ -632,6 +632,8 @@ class AvgPool1d(Module):
 
     def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
         super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 1))
+        padding = tuple(int_list(padding, 1))
         stride = kernel_size if (stride is None) else stride
         self.kernel_size = kernel_size
         self.stride = stride
@@ -719,7 +721,7 @@ class AdaptiveAvgPool1d(Module):
         self.output_size = output_size
 
     def forward(self, input):
-        return _ops.adaptive_avg_pool1d(input, self.output_size)
+        return functional.adaptive_avg_pool1d(input, self.output_size)
 
     def extra_repr(self):
         return f"output_size={self.output_size}"
@@ -770,31 +772,6 @@ class LPPool1d(Module):
         return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
 
-class MaxUnpool1d(Module):
-    """Puts maxima back where they were, among zeros; functional.max_unpool1d has the sizes.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0):
-        super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 1))
-        padding = tuple(int_list(padding, 1))
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-
-    def forward(self, input, indices):
-        return _ops.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
 class AdaptiveAvgPool2d(Module):
     """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
     without the batch.
@@ -808,7 +785,7 @@ class AdaptiveAvgPool2d(Module):
         self.output_size = output_size
 
     def forward(self, input):
-        return _ops.adaptive_avg_pool2d(input, self.output_size)
+        return functional.adaptive_avg_pool2d(input, self.output_size)
 
     def extra_repr(self):
         return f"output_size={self.output_size}"
@@ -860,31 +837,6 @@ class LPPool2d(Module):
         return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
 
-class MaxUnpool2d(Module):
-    """Puts maxima back where they were, among zeros; functional.max_unpool2d has the sizes.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0):
-        super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 2))
-        padding = tuple(int_list(padding, 2))
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-
-    def forward(self, input, indices):
-        return _ops.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
 class AdaptiveAvgPool3d(Module):
     """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
     or without the batch.
@@ -898,7 +850,7 @@ class AdaptiveAvgPool3d(Module):
         self.output_size = output_size
 
     def forward(self, input):
-        return _ops.adaptive_avg_pool3d(input, self.output_size)
+        return functional.adaptive_avg_pool3d(input, self.output_size)
 
     def extra_repr(self):
         return f"output_size={self.output_size}"
@@ -948,31 +900,6 @@ class LPPool3d(Module):
 
     def extra_repr(self):
         return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
-
-
-class MaxUnpool3d(Module):
-    """Puts maxima back where they were, among zeros; functional.max_unpool3d has the sizes.
-
-    Args:
-        kernel_size: Height and width of the window.
-        stride: Step of the window; absent means its size.
-        padding: Rows and columns added on each side: height, width.
-    """
-
-    def __init__(self, kernel_size, stride=None, padding=0):
-        super().__init__()
-        kernel_size = tuple(int_list(kernel_size, 3))
-        padding = tuple(int_list(padding, 3))
-        stride = kernel_size if (stride is None) else stride
-        self.kernel_size = kernel_size
-        self.stride = stride
-        self.padding = padding
-
-    def forward(self, input, indices):
-        return _ops.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding)
-
-    def extra_repr(self):
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
 class Upsample(Module):
@@ -1909,15 +1836,12 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveMaxPool1d",
     "LPPool1d",
-    "MaxUnpool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveMaxPool2d",
     "LPPool2d",
-    "MaxUnpool2d",
     "AdaptiveAvgPool3d",
     "AdaptiveMaxPool3d",
     "LPPool3d",
-    "MaxUnpool3d",
     "Upsample",
     "BatchNorm1d",
     "BatchNorm2d",
