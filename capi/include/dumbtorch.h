@@ -507,6 +507,23 @@ typedef struct dt_nn_conv_transpose3d_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose3d_options_init(
     dt_nn_conv_transpose3d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_max_pool1d.
+ * Start from DT_NN_MAX_POOL1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_max_pool1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1]. */
+  int64_t dilation_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_max_pool1d_options;
+#define DT_NN_MAX_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool1d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool1d_options_init(
+    dt_nn_max_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_max_pool2d.
  * Start from DT_NN_MAX_POOL2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_max_pool2d_options {
@@ -524,6 +541,38 @@ typedef struct dt_nn_max_pool2d_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d_options_init(
     dt_nn_max_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_max_pool3d.
+ * Start from DT_NN_MAX_POOL3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_max_pool3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  int64_t padding_n;
+  const int64_t *dilation; /**< Step between the window's points: height, width. Default: [1, 1, 1]. */
+  int64_t dilation_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_max_pool3d_options;
+#define DT_NN_MAX_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_max_pool3d_options), NULL, 0, NULL, 0, NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool3d_options_init(
+    dt_nn_max_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_avg_pool1d.
+ * Start from DT_NN_AVG_POOL1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_avg_pool1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0]. */
+  int64_t padding_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
+} dt_nn_avg_pool1d_options;
+#define DT_NN_AVG_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool1d_options), NULL, 0, NULL, 0, 0, 1 }
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool1d_options_init(
+    dt_nn_avg_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_avg_pool2d.
  * Start from DT_NN_AVG_POOL2D_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_avg_pool2d_options {
@@ -539,6 +588,61 @@ typedef struct dt_nn_avg_pool2d_options {
 #define DT_NN_AVG_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool2d_options), NULL, 0, NULL, 0, 0, 1, NULL }
 DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d_options_init(
     dt_nn_avg_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_avg_pool3d.
+ * Start from DT_NN_AVG_POOL3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_avg_pool3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  const int64_t *padding; /**< Rows and columns added on each side: height, width. Default: [0, 0, 0]. */
+  int64_t padding_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t count_include_pad; /**< Whether padding counts in the divisor. Default: 1. */
+  const int64_t *divisor_override; /**< The divisor to use instead of the window's size. Default: absent. */
+} dt_nn_avg_pool3d_options;
+#define DT_NN_AVG_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_avg_pool3d_options), NULL, 0, NULL, 0, 0, 1, NULL }
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool3d_options_init(
+    dt_nn_avg_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lp_pool1d.
+ * Start from DT_NN_LP_POOL1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lp_pool1d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_lp_pool1d_options;
+#define DT_NN_LP_POOL1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool1d_options), NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d_options_init(
+    dt_nn_lp_pool1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lp_pool2d.
+ * Start from DT_NN_LP_POOL2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lp_pool2d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_lp_pool2d_options;
+#define DT_NN_LP_POOL2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool2d_options), NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d_options_init(
+    dt_nn_lp_pool2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lp_pool3d.
+ * Start from DT_NN_LP_POOL3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lp_pool3d_options {
+  int64_t struct_size;
+  const int64_t *stride; /**< Step of the window; absent means its size. Default: None. */
+  int64_t stride_n;
+  int32_t ceil_mode; /**< Whether windows may hang over the end. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_lp_pool3d_options;
+#define DT_NN_LP_POOL3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lp_pool3d_options), NULL, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d_options_init(
+    dt_nn_lp_pool3d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_upsample.
  * Start from DT_NN_UPSAMPLE_OPTIONS_INIT; NULL means the same. */
@@ -1333,6 +1437,15 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose3d(
     int64_t in_channels, int64_t out_channels, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_conv_transpose3d_options *options, dt_module **out) DT_NOEXCEPT;
 
+/** Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
+ * has the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool1d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool1d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
 /** Maximum of each window of [batch, channels, height, width], or without the batch;
  * functional.max_pool2d has the output size.
  * @param kernel_size Height and width of the window.
@@ -1340,6 +1453,24 @@ DT_MUST_CHECK DT_API dt_status dt_nn_conv_transpose3d(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d(
     const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool2d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+ * functional.max_pool3d has the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_max_pool3d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_max_pool3d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
+ * the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool1d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool1d_options *options,
     dt_module **out) DT_NOEXCEPT;
 
 /** Mean of each window of [batch, channels, height, width], or without the batch;
@@ -1350,6 +1481,84 @@ DT_MUST_CHECK DT_API dt_status dt_nn_max_pool2d(
 DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool2d(
     const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool2d_options *options,
     dt_module **out) DT_NOEXCEPT;
+
+/** Mean of each window of [batch, channels, depth, height, width], or without the batch;
+ * functional.avg_pool3d has the output size.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_avg_pool3d(
+    const int64_t *kernel_size, int64_t kernel_size_n, const dt_nn_avg_pool3d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool1d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
+ * batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool1d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool1d(
+    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_lp_pool1d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
+ * batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool2d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
+ * the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool2d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool2d(
+    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_lp_pool2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+ * without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_avg_pool3d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+ * without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_adaptive_max_pool3d(
+    const int64_t *output_size, int64_t output_size_n, dt_module **out) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
+ * batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size Height and width of the window.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d(
+    double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const dt_nn_lp_pool3d_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
  * functional.interpolate.
@@ -5309,6 +5518,49 @@ DT_MUST_CHECK DT_API dt_status dt_addcdiv_(
 
 /* ---- pool */
 
+/** Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel - 1) - 1) /
+ * stride + 1, rounded down, or up in ceil_mode.
+ * @param input [batch, channels, length], or without the batch.
+ * @param kernel_size The window: length.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Padding that never wins: at most half of the window. PyTorch's default: [0].
+ * @param dilation Distance of two elements of a window. PyTorch's default: [1].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_pool1d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+ * may.
+ * @param input [batch, channels, length], or without the batch.
+ * @param kernel_size The window: length.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Padding that never wins: at most half of the window. PyTorch's default: [0].
+ * @param dilation Distance of two elements of a window. PyTorch's default: [1].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @return The maxima, and their positions in the length (int64).
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_pool1d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
+
+/** Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1, rounded down,
+ * or up in ceil_mode.
+ * @param input [batch, channels, length], or without the batch.
+ * @param kernel_size The window: length.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Zeros around the input: at most half of the window. PyTorch's default: [0].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @param count_include_pad Whether padding counts in the divisor. PyTorch's default: true.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_avg_pool1d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
+    int32_t count_include_pad, dt_tensor **out) DT_NOEXCEPT;
+
 /** Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
  * 1) / stride + 1, rounded down, or up in ceil_mode.
  * @param input [batch, channels, height, width], or without the batch.
@@ -5353,6 +5605,207 @@ DT_MUST_CHECK DT_API dt_status dt_avg_pool2d(
     dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
     int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
     int32_t count_include_pad, const int64_t *divisor_override, dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of each window. Depth, height and width become (size + 2 * padding - dilation * (kernel -
+ * 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param kernel_size The window: depth, height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Padding that never wins: at most half of the window. PyTorch's default: [0, 0, 0].
+ * @param dilation Distance of two elements of a window. PyTorch's default: [1, 1, 1].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_pool3d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+ * may.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param kernel_size The window: depth, height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Padding that never wins: at most half of the window. PyTorch's default: [0, 0, 0].
+ * @param dilation Distance of two elements of a window. PyTorch's default: [1, 1, 1].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @return The maxima, and their positions in the flattened depth x height x width (int64).
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_pool3d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values, dt_tensor **indices) DT_NOEXCEPT;
+
+/** Mean of each window. Depth, height and width become (size + 2 * padding - kernel) / stride + 1,
+ * rounded down, or up in ceil_mode.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param kernel_size The window: depth, height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding Zeros around the input: at most half of the window. PyTorch's default: [0, 0, 0].
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @param count_include_pad Whether padding counts in the divisor. PyTorch's default: true.
+ * @param divisor_override The divisor to use instead of the window's size. PyTorch's default:
+ *   absent.
+ * @throws RuntimeError: sizes do not fit, or the divisor is 0. */
+DT_MUST_CHECK DT_API dt_status dt_avg_pool3d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
+    int32_t count_include_pad, const int64_t *divisor_override, dt_tensor **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+ * floor(i * n / m) and ends before ceil((i + 1) * n / m).
+ * @param input [batch, channels, length], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_avg_pool1d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of the windows of adaptive_avg_pool1d.
+ * @param input [batch, channels, length], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_max_pool1d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of the windows of adaptive_avg_pool1d, and where they are, as max_pool1d_with_indices
+ * gives them.
+ * @param input [batch, channels, length], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_max_pool1d_with_indices(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+ * @param input [batch, channels, length], or without the batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size The window: length.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_lp_pool1d(
+    dt_tensor *input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
+
+/** The maxima where they were, among zeros: undoes max_pool1d as far as can be.
+ * @param input What max_pool1d_with_indices gave.
+ * @param indices Where the maxima were.
+ * @param kernel_size The window: length.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding The padding of the pooling. PyTorch's default: [0].
+ * @param output_size Sizes of the result, the spatial ones or all; absent: (size - 1) * stride - 2
+ *   * padding + kernel. PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not fit, or an index is out of range.
+ * @throws ValueError: output_size does not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_unpool1d(
+    dt_tensor *input, dt_tensor *indices, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,
+    const int64_t *output_size, int64_t output_size_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+ * floor(i * n / m) and ends before ceil((i + 1) * n / m).
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_avg_pool2d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of the windows of adaptive_avg_pool2d.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_max_pool2d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of the windows of adaptive_avg_pool2d, and where they are, as max_pool2d_with_indices
+ * gives them.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_max_pool2d_with_indices(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+ * @param input [batch, channels, height, width], or without the batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size The window: height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_lp_pool2d(
+    dt_tensor *input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
+
+/** The maxima where they were, among zeros: undoes max_pool2d as far as can be.
+ * @param input What max_pool2d_with_indices gave.
+ * @param indices Where the maxima were.
+ * @param kernel_size The window: height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding The padding of the pooling. PyTorch's default: [0, 0].
+ * @param output_size Sizes of the result, the spatial ones or all; absent: (size - 1) * stride - 2
+ *   * padding + kernel. PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not fit, or an index is out of range.
+ * @throws ValueError: output_size does not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_unpool2d(
+    dt_tensor *input, dt_tensor *indices, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,
+    const int64_t *output_size, int64_t output_size_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+ * floor(i * n / m) and ends before ceil((i + 1) * n / m).
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_avg_pool3d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of the windows of adaptive_avg_pool3d.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_max_pool3d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** Maximum of the windows of adaptive_avg_pool3d, and where they are, as max_pool3d_with_indices
+ * gives them.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param output_size How many windows there are, for each spatial dimension.
+ * @throws RuntimeError: the input is empty, or a size is negative. */
+DT_MUST_CHECK DT_API dt_status dt_adaptive_max_pool3d_with_indices(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **values,
+    dt_tensor **indices) DT_NOEXCEPT;
+
+/** (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+ * @param input [batch, channels, depth, height, width], or without the batch.
+ * @param norm_type The p of the norm.
+ * @param kernel_size The window: depth, height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param ceil_mode Whether windows may hang over the end. PyTorch's default: false.
+ * @throws RuntimeError: sizes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_lp_pool3d(
+    dt_tensor *input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, int32_t ceil_mode, dt_tensor **out) DT_NOEXCEPT;
+
+/** The maxima where they were, among zeros: undoes max_pool3d as far as can be.
+ * @param input What max_pool3d_with_indices gave.
+ * @param indices Where the maxima were.
+ * @param kernel_size The window: depth, height, width.
+ * @param stride Distance of two windows; absent means kernel_size. PyTorch's default: absent.
+ * @param padding The padding of the pooling. PyTorch's default: [0, 0, 0].
+ * @param output_size Sizes of the result, the spatial ones or all; absent: (size - 1) * stride - 2
+ *   * padding + kernel. PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not fit, or an index is out of range.
+ * @throws ValueError: output_size does not fit. */
+DT_MUST_CHECK DT_API dt_status dt_max_unpool3d(
+    dt_tensor *input, dt_tensor *indices, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,
+    const int64_t *output_size, int64_t output_size_n, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- random */
 

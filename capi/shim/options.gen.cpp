@@ -45,14 +45,49 @@ dt_status dt_nn_conv_transpose3d_options_init(dt_nn_conv_transpose3d_options* op
   return guard("nn_conv_transpose3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_max_pool1d_options_init(dt_nn_max_pool1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_max_pool1d_options initial = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  return guard("nn_max_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_max_pool2d_options_init(dt_nn_max_pool2d_options* options, int64_t struct_size) noexcept {
   static const dt_nn_max_pool2d_options initial = DT_NN_MAX_POOL2D_OPTIONS_INIT;
   return guard("nn_max_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_max_pool3d_options_init(dt_nn_max_pool3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_max_pool3d_options initial = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  return guard("nn_max_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_avg_pool1d_options_init(dt_nn_avg_pool1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_avg_pool1d_options initial = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  return guard("nn_avg_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_avg_pool2d_options_init(dt_nn_avg_pool2d_options* options, int64_t struct_size) noexcept {
   static const dt_nn_avg_pool2d_options initial = DT_NN_AVG_POOL2D_OPTIONS_INIT;
   return guard("nn_avg_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_avg_pool3d_options_init(dt_nn_avg_pool3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_avg_pool3d_options initial = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  return guard("nn_avg_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lp_pool1d_options_init(dt_nn_lp_pool1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lp_pool1d_options initial = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  return guard("nn_lp_pool1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lp_pool2d_options_init(dt_nn_lp_pool2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lp_pool2d_options initial = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  return guard("nn_lp_pool2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lp_pool3d_options_init(dt_nn_lp_pool3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lp_pool3d_options initial = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  return guard("nn_lp_pool3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_upsample_options_init(dt_nn_upsample_options* options, int64_t struct_size) noexcept {

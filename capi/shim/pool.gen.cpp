@@ -9,6 +9,62 @@
 using namespace dt;
 using namespace dt::capi;
 
+dt_status dt_max_pool1d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("max_pool1d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const auto dilation_ = list(dilation, dilation_n, "dilation");
+    const bool ceil_mode_ = ceil_mode != 0;
+    need(out, "out");
+    put(out, dt::max_pool1d(input_, kernel_size_, stride_, padding_, dilation_, ceil_mode_));
+  });
+}
+
+dt_status dt_max_pool1d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values, dt_tensor **indices) noexcept {
+  clear_all(values, indices);
+  return guard("max_pool1d_with_indices", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const auto dilation_ = list(dilation, dilation_n, "dilation");
+    const bool ceil_mode_ = ceil_mode != 0;
+    need(values, "values");
+    need(indices, "indices");
+    auto results = dt::max_pool1d_with_indices(input_, kernel_size_, stride_, padding_, dilation_, ceil_mode_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *values = owned0.detach();
+    *indices = owned1.detach();
+  });
+}
+
+dt_status dt_avg_pool1d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
+    int32_t count_include_pad, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("avg_pool1d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const bool ceil_mode_ = ceil_mode != 0;
+    const bool count_include_pad_ = count_include_pad != 0;
+    need(out, "out");
+    put(out, dt::avg_pool1d(input_, kernel_size_, stride_, padding_, ceil_mode_, count_include_pad_));
+  });
+}
+
 dt_status dt_max_pool2d(
     dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
     int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
@@ -63,5 +119,275 @@ dt_status dt_avg_pool2d(
     const auto divisor_override_ = optional_number(divisor_override);
     need(out, "out");
     put(out, dt::avg_pool2d(input_, kernel_size_, stride_, padding_, ceil_mode_, count_include_pad_, divisor_override_));
+  });
+}
+
+dt_status dt_max_pool3d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("max_pool3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const auto dilation_ = list(dilation, dilation_n, "dilation");
+    const bool ceil_mode_ = ceil_mode != 0;
+    need(out, "out");
+    put(out, dt::max_pool3d(input_, kernel_size_, stride_, padding_, dilation_, ceil_mode_));
+  });
+}
+
+dt_status dt_max_pool3d_with_indices(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation,
+    int64_t dilation_n, int32_t ceil_mode, dt_tensor **values, dt_tensor **indices) noexcept {
+  clear_all(values, indices);
+  return guard("max_pool3d_with_indices", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const auto dilation_ = list(dilation, dilation_n, "dilation");
+    const bool ceil_mode_ = ceil_mode != 0;
+    need(values, "values");
+    need(indices, "indices");
+    auto results = dt::max_pool3d_with_indices(input_, kernel_size_, stride_, padding_, dilation_, ceil_mode_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *values = owned0.detach();
+    *indices = owned1.detach();
+  });
+}
+
+dt_status dt_avg_pool3d(
+    dt_tensor *input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride,
+    int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode,
+    int32_t count_include_pad, const int64_t *divisor_override, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("avg_pool3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const bool ceil_mode_ = ceil_mode != 0;
+    const bool count_include_pad_ = count_include_pad != 0;
+    const auto divisor_override_ = optional_number(divisor_override);
+    need(out, "out");
+    put(out, dt::avg_pool3d(input_, kernel_size_, stride_, padding_, ceil_mode_, count_include_pad_, divisor_override_));
+  });
+}
+
+dt_status dt_adaptive_avg_pool1d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("adaptive_avg_pool1d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::adaptive_avg_pool1d(input_, output_size_));
+  });
+}
+
+dt_status dt_adaptive_max_pool1d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("adaptive_max_pool1d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::adaptive_max_pool1d(input_, output_size_));
+  });
+}
+
+dt_status dt_adaptive_max_pool1d_with_indices(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **values,
+    dt_tensor **indices) noexcept {
+  clear_all(values, indices);
+  return guard("adaptive_max_pool1d_with_indices", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(values, "values");
+    need(indices, "indices");
+    auto results = dt::adaptive_max_pool1d_with_indices(input_, output_size_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *values = owned0.detach();
+    *indices = owned1.detach();
+  });
+}
+
+dt_status dt_lp_pool1d(
+    dt_tensor *input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, int32_t ceil_mode, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("lp_pool1d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto norm_type_ = norm_type;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const bool ceil_mode_ = ceil_mode != 0;
+    need(out, "out");
+    put(out, dt::lp_pool1d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
+  });
+}
+
+dt_status dt_max_unpool1d(
+    dt_tensor *input, dt_tensor *indices, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,
+    const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("max_unpool1d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> indices_pin(indices, "indices"); auto& indices_ = *indices_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::max_unpool1d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
+  });
+}
+
+dt_status dt_adaptive_avg_pool2d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("adaptive_avg_pool2d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::adaptive_avg_pool2d(input_, output_size_));
+  });
+}
+
+dt_status dt_adaptive_max_pool2d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("adaptive_max_pool2d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::adaptive_max_pool2d(input_, output_size_));
+  });
+}
+
+dt_status dt_adaptive_max_pool2d_with_indices(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **values,
+    dt_tensor **indices) noexcept {
+  clear_all(values, indices);
+  return guard("adaptive_max_pool2d_with_indices", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(values, "values");
+    need(indices, "indices");
+    auto results = dt::adaptive_max_pool2d_with_indices(input_, output_size_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *values = owned0.detach();
+    *indices = owned1.detach();
+  });
+}
+
+dt_status dt_lp_pool2d(
+    dt_tensor *input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, int32_t ceil_mode, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("lp_pool2d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto norm_type_ = norm_type;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const bool ceil_mode_ = ceil_mode != 0;
+    need(out, "out");
+    put(out, dt::lp_pool2d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
+  });
+}
+
+dt_status dt_max_unpool2d(
+    dt_tensor *input, dt_tensor *indices, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,
+    const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("max_unpool2d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> indices_pin(indices, "indices"); auto& indices_ = *indices_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::max_unpool2d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
+  });
+}
+
+dt_status dt_adaptive_avg_pool3d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("adaptive_avg_pool3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::adaptive_avg_pool3d(input_, output_size_));
+  });
+}
+
+dt_status dt_adaptive_max_pool3d(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("adaptive_max_pool3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::adaptive_max_pool3d(input_, output_size_));
+  });
+}
+
+dt_status dt_adaptive_max_pool3d_with_indices(
+    dt_tensor *input, const int64_t *output_size, int64_t output_size_n, dt_tensor **values,
+    dt_tensor **indices) noexcept {
+  clear_all(values, indices);
+  return guard("adaptive_max_pool3d_with_indices", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto output_size_ = list(output_size, output_size_n, "output_size");
+    need(values, "values");
+    need(indices, "indices");
+    auto results = dt::adaptive_max_pool3d_with_indices(input_, output_size_);
+    Owned<dt_tensor> owned0(std::get<0>(std::move(results)));
+    Owned<dt_tensor> owned1(std::get<1>(std::move(results)));
+    *values = owned0.detach();
+    *indices = owned1.detach();
+  });
+}
+
+dt_status dt_lp_pool3d(
+    dt_tensor *input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, int32_t ceil_mode, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("lp_pool3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto norm_type_ = norm_type;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const bool ceil_mode_ = ceil_mode != 0;
+    need(out, "out");
+    put(out, dt::lp_pool3d(input_, norm_type_, kernel_size_, stride_, ceil_mode_));
+  });
+}
+
+dt_status dt_max_unpool3d(
+    dt_tensor *input, dt_tensor *indices, const int64_t *kernel_size, int64_t kernel_size_n,
+    const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n,
+    const int64_t *output_size, int64_t output_size_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("max_unpool3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> indices_pin(indices, "indices"); auto& indices_ = *indices_pin;
+    const auto kernel_size_ = list(kernel_size, kernel_size_n, "kernel_size");
+    const auto stride_ = optional_list(stride, stride_n, "stride");
+    const auto padding_ = list(padding, padding_n, "padding");
+    const auto output_size_ = optional_list(output_size, output_size_n, "output_size");
+    need(out, "out");
+    put(out, dt::max_unpool3d(input_, indices_, kernel_size_, stride_, padding_, output_size_));
   });
 }

@@ -284,6 +284,28 @@ inline NnConvTranspose3dOptions read(const dt_nn_conv_transpose3d_options* given
   return o;
 }
 
+static_assert(sizeof(dt_nn_max_pool1d_options) == 64);
+static_assert(offsetof(dt_nn_max_pool1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_pool1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_pool1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_pool1d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_pool1d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_max_pool1d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_max_pool1d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_max_pool1d_options, ceil_mode) == 56);
+static_assert(offsetof(dt_nn_max_pool1d_options, reserved1) == 60);
+inline NnMaxPool1dOptions read(const dt_nn_max_pool1d_options* given, const char* name) {
+  dt_nn_max_pool1d_options c = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMaxPool1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
 static_assert(sizeof(dt_nn_max_pool2d_options) == 64);
 static_assert(offsetof(dt_nn_max_pool2d_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_max_pool2d_options, stride) == 8);
@@ -306,6 +328,47 @@ inline NnMaxPool2dOptions read(const dt_nn_max_pool2d_options* given, const char
   return o;
 }
 
+static_assert(sizeof(dt_nn_max_pool3d_options) == 64);
+static_assert(offsetof(dt_nn_max_pool3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_max_pool3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_max_pool3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_max_pool3d_options, padding) == 24);
+static_assert(offsetof(dt_nn_max_pool3d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_max_pool3d_options, dilation) == 40);
+static_assert(offsetof(dt_nn_max_pool3d_options, dilation_n) == 48);
+static_assert(offsetof(dt_nn_max_pool3d_options, ceil_mode) == 56);
+static_assert(offsetof(dt_nn_max_pool3d_options, reserved1) == 60);
+inline NnMaxPool3dOptions read(const dt_nn_max_pool3d_options* given, const char* name) {
+  dt_nn_max_pool3d_options c = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMaxPool3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  if (is_given(c.dilation, c.dilation_n)) o.dilation = list(c.dilation, c.dilation_n, "dilation").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_avg_pool1d_options) == 48);
+static_assert(offsetof(dt_nn_avg_pool1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_avg_pool1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_avg_pool1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_avg_pool1d_options, padding) == 24);
+static_assert(offsetof(dt_nn_avg_pool1d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_avg_pool1d_options, ceil_mode) == 40);
+static_assert(offsetof(dt_nn_avg_pool1d_options, count_include_pad) == 44);
+inline NnAvgPool1dOptions read(const dt_nn_avg_pool1d_options* given, const char* name) {
+  dt_nn_avg_pool1d_options c = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnAvgPool1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  o.count_include_pad = c.count_include_pad != 0;
+  return o;
+}
+
 static_assert(sizeof(dt_nn_avg_pool2d_options) == 56);
 static_assert(offsetof(dt_nn_avg_pool2d_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_avg_pool2d_options, stride) == 8);
@@ -324,6 +387,75 @@ inline NnAvgPool2dOptions read(const dt_nn_avg_pool2d_options* given, const char
   o.ceil_mode = c.ceil_mode != 0;
   o.count_include_pad = c.count_include_pad != 0;
   if (c.divisor_override) o.divisor_override = *c.divisor_override;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_avg_pool3d_options) == 56);
+static_assert(offsetof(dt_nn_avg_pool3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_avg_pool3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_avg_pool3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_avg_pool3d_options, padding) == 24);
+static_assert(offsetof(dt_nn_avg_pool3d_options, padding_n) == 32);
+static_assert(offsetof(dt_nn_avg_pool3d_options, ceil_mode) == 40);
+static_assert(offsetof(dt_nn_avg_pool3d_options, count_include_pad) == 44);
+static_assert(offsetof(dt_nn_avg_pool3d_options, divisor_override) == 48);
+inline NnAvgPool3dOptions read(const dt_nn_avg_pool3d_options* given, const char* name) {
+  dt_nn_avg_pool3d_options c = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnAvgPool3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  if (is_given(c.padding, c.padding_n)) o.padding = list(c.padding, c.padding_n, "padding").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  o.count_include_pad = c.count_include_pad != 0;
+  if (c.divisor_override) o.divisor_override = *c.divisor_override;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lp_pool1d_options) == 32);
+static_assert(offsetof(dt_nn_lp_pool1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lp_pool1d_options, stride) == 8);
+static_assert(offsetof(dt_nn_lp_pool1d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_lp_pool1d_options, ceil_mode) == 24);
+static_assert(offsetof(dt_nn_lp_pool1d_options, reserved1) == 28);
+inline NnLpPool1dOptions read(const dt_nn_lp_pool1d_options* given, const char* name) {
+  dt_nn_lp_pool1d_options c = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnLpPool1dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lp_pool2d_options) == 32);
+static_assert(offsetof(dt_nn_lp_pool2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lp_pool2d_options, stride) == 8);
+static_assert(offsetof(dt_nn_lp_pool2d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_lp_pool2d_options, ceil_mode) == 24);
+static_assert(offsetof(dt_nn_lp_pool2d_options, reserved1) == 28);
+inline NnLpPool2dOptions read(const dt_nn_lp_pool2d_options* given, const char* name) {
+  dt_nn_lp_pool2d_options c = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnLpPool2dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lp_pool3d_options) == 32);
+static_assert(offsetof(dt_nn_lp_pool3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lp_pool3d_options, stride) == 8);
+static_assert(offsetof(dt_nn_lp_pool3d_options, stride_n) == 16);
+static_assert(offsetof(dt_nn_lp_pool3d_options, ceil_mode) == 24);
+static_assert(offsetof(dt_nn_lp_pool3d_options, reserved1) == 28);
+inline NnLpPool3dOptions read(const dt_nn_lp_pool3d_options* given, const char* name) {
+  dt_nn_lp_pool3d_options c = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnLpPool3dOptions o;
+  if (is_given(c.stride, c.stride_n)) o.stride = list(c.stride, c.stride_n, "stride").to_vector();
+  o.ceil_mode = c.ceil_mode != 0;
   return o;
 }
 

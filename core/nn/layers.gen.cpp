@@ -350,6 +350,30 @@ class ConvTranspose3d final : public Module {
   double bound;
 };
 
+class MaxPool1d final : public Module {
+ public:
+  MaxPool1d(IntList kernel_size, const NnMaxPool1dOptions& options)
+      : Module("MaxPool1d"),
+        kernel_size(kernel_size.to_vector()),
+        stride(options.stride),
+        padding(options.padding),
+        dilation(options.dilation),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> dilation;
+  bool ceil_mode;
+};
+
 class MaxPool2d final : public Module {
  public:
   MaxPool2d(IntList kernel_size, const NnMaxPool2dOptions& options)
@@ -372,6 +396,54 @@ class MaxPool2d final : public Module {
   std::vector<int64_t> padding;
   std::vector<int64_t> dilation;
   bool ceil_mode;
+};
+
+class MaxPool3d final : public Module {
+ public:
+  MaxPool3d(IntList kernel_size, const NnMaxPool3dOptions& options)
+      : Module("MaxPool3d"),
+        kernel_size(expand_list(kernel_size, 3, "MaxPool3d", "kernel_size")),
+        stride(options.stride),
+        padding(expand_list(options.padding, 3, "MaxPool3d", "padding")),
+        dilation(expand_list(options.dilation, 3, "MaxPool3d", "dilation")),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  std::vector<int64_t> dilation;
+  bool ceil_mode;
+};
+
+class AvgPool1d final : public Module {
+ public:
+  AvgPool1d(IntList kernel_size, const NnAvgPool1dOptions& options)
+      : Module("AvgPool1d"),
+        kernel_size(kernel_size.to_vector()),
+        stride(options.stride),
+        padding(options.padding),
+        ceil_mode(options.ceil_mode),
+        count_include_pad(options.count_include_pad) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  bool ceil_mode;
+  bool count_include_pad;
 };
 
 class AvgPool2d final : public Module {
@@ -398,6 +470,194 @@ class AvgPool2d final : public Module {
   bool ceil_mode;
   bool count_include_pad;
   std::optional<int64_t> divisor_override;
+};
+
+class AvgPool3d final : public Module {
+ public:
+  AvgPool3d(IntList kernel_size, const NnAvgPool3dOptions& options)
+      : Module("AvgPool3d"),
+        kernel_size(expand_list(kernel_size, 3, "AvgPool3d", "kernel_size")),
+        stride(options.stride),
+        padding(expand_list(options.padding, 3, "AvgPool3d", "padding")),
+        ceil_mode(options.ceil_mode),
+        count_include_pad(options.count_include_pad),
+        divisor_override(options.divisor_override) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
+  }
+
+ private:
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  std::vector<int64_t> padding;
+  bool ceil_mode;
+  bool count_include_pad;
+  std::optional<int64_t> divisor_override;
+};
+
+class AdaptiveAvgPool1d final : public Module {
+ public:
+  explicit AdaptiveAvgPool1d(IntList output_size)
+      : Module("AdaptiveAvgPool1d"),
+        output_size(output_size.to_vector()) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return adaptive_avg_pool1d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class AdaptiveMaxPool1d final : public Module {
+ public:
+  explicit AdaptiveMaxPool1d(IntList output_size)
+      : Module("AdaptiveMaxPool1d"),
+        output_size(output_size.to_vector()) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return adaptive_max_pool1d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class LPPool1d final : public Module {
+ public:
+  LPPool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options)
+      : Module("LPPool1d"),
+        norm_type(norm_type),
+        kernel_size(kernel_size.to_vector()),
+        stride(options.stride),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode);
+  }
+
+ private:
+  double norm_type;
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  bool ceil_mode;
+};
+
+class AdaptiveAvgPool2d final : public Module {
+ public:
+  explicit AdaptiveAvgPool2d(IntList output_size)
+      : Module("AdaptiveAvgPool2d"),
+        output_size(expand_list(output_size, 2, "AdaptiveAvgPool2d", "output_size")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return adaptive_avg_pool2d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class AdaptiveMaxPool2d final : public Module {
+ public:
+  explicit AdaptiveMaxPool2d(IntList output_size)
+      : Module("AdaptiveMaxPool2d"),
+        output_size(expand_list(output_size, 2, "AdaptiveMaxPool2d", "output_size")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return adaptive_max_pool2d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class LPPool2d final : public Module {
+ public:
+  LPPool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options)
+      : Module("LPPool2d"),
+        norm_type(norm_type),
+        kernel_size(expand_list(kernel_size, 2, "LPPool2d", "kernel_size")),
+        stride(options.stride),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode);
+  }
+
+ private:
+  double norm_type;
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  bool ceil_mode;
+};
+
+class AdaptiveAvgPool3d final : public Module {
+ public:
+  explicit AdaptiveAvgPool3d(IntList output_size)
+      : Module("AdaptiveAvgPool3d"),
+        output_size(expand_list(output_size, 3, "AdaptiveAvgPool3d", "output_size")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return adaptive_avg_pool3d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class AdaptiveMaxPool3d final : public Module {
+ public:
+  explicit AdaptiveMaxPool3d(IntList output_size)
+      : Module("AdaptiveMaxPool3d"),
+        output_size(expand_list(output_size, 3, "AdaptiveMaxPool3d", "output_size")) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return adaptive_max_pool3d(input, output_size);
+  }
+
+ private:
+  std::vector<int64_t> output_size;
+};
+
+class LPPool3d final : public Module {
+ public:
+  LPPool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options)
+      : Module("LPPool3d"),
+        norm_type(norm_type),
+        kernel_size(expand_list(kernel_size, 3, "LPPool3d", "kernel_size")),
+        stride(options.stride),
+        ceil_mode(options.ceil_mode) {
+  }
+
+  Tensor forward(const Tensor& input, const Tensor& target) override {
+    if (target.defined()) fail_target(false);
+    return lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode);
+  }
+
+ private:
+  double norm_type;
+  std::vector<int64_t> kernel_size;
+  std::optional<std::vector<int64_t>> stride;
+  bool ceil_mode;
 };
 
 class Upsample final : public Module {
@@ -1577,12 +1837,64 @@ Ref<Module> nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, IntLi
   return Ref<Module>::adopt(new ConvTranspose3d(in_channels, out_channels, kernel_size, options));
 }
 
+Ref<Module> nn_max_pool1d(IntList kernel_size, const NnMaxPool1dOptions& options) {
+  return Ref<Module>::adopt(new MaxPool1d(kernel_size, options));
+}
+
 Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options) {
   return Ref<Module>::adopt(new MaxPool2d(kernel_size, options));
 }
 
+Ref<Module> nn_max_pool3d(IntList kernel_size, const NnMaxPool3dOptions& options) {
+  return Ref<Module>::adopt(new MaxPool3d(kernel_size, options));
+}
+
+Ref<Module> nn_avg_pool1d(IntList kernel_size, const NnAvgPool1dOptions& options) {
+  return Ref<Module>::adopt(new AvgPool1d(kernel_size, options));
+}
+
 Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options) {
   return Ref<Module>::adopt(new AvgPool2d(kernel_size, options));
+}
+
+Ref<Module> nn_avg_pool3d(IntList kernel_size, const NnAvgPool3dOptions& options) {
+  return Ref<Module>::adopt(new AvgPool3d(kernel_size, options));
+}
+
+Ref<Module> nn_adaptive_avg_pool1d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveAvgPool1d(output_size));
+}
+
+Ref<Module> nn_adaptive_max_pool1d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveMaxPool1d(output_size));
+}
+
+Ref<Module> nn_lp_pool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options) {
+  return Ref<Module>::adopt(new LPPool1d(norm_type, kernel_size, options));
+}
+
+Ref<Module> nn_adaptive_avg_pool2d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveAvgPool2d(output_size));
+}
+
+Ref<Module> nn_adaptive_max_pool2d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveMaxPool2d(output_size));
+}
+
+Ref<Module> nn_lp_pool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options) {
+  return Ref<Module>::adopt(new LPPool2d(norm_type, kernel_size, options));
+}
+
+Ref<Module> nn_adaptive_avg_pool3d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveAvgPool3d(output_size));
+}
+
+Ref<Module> nn_adaptive_max_pool3d(IntList output_size) {
+  return Ref<Module>::adopt(new AdaptiveMaxPool3d(output_size));
+}
+
+Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options) {
+  return Ref<Module>::adopt(new LPPool3d(norm_type, kernel_size, options));
 }
 
 Ref<Module> nn_upsample(const NnUpsampleOptions& options) {

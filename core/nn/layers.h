@@ -35,13 +35,62 @@ Ref<Module> nn_conv_transpose2d(int64_t in_channels, int64_t out_channels, IntLi
 // batch; functional.conv_transpose3d has the formulas.
 Ref<Module> nn_conv_transpose3d(int64_t in_channels, int64_t out_channels, IntList kernel_size, const NnConvTranspose3dOptions& options);
 
+// Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
+// has the output size.
+Ref<Module> nn_max_pool1d(IntList kernel_size, const NnMaxPool1dOptions& options);
+
 // Maximum of each window of [batch, channels, height, width], or without the batch;
 // functional.max_pool2d has the output size.
 Ref<Module> nn_max_pool2d(IntList kernel_size, const NnMaxPool2dOptions& options);
 
+// Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+// functional.max_pool3d has the output size.
+Ref<Module> nn_max_pool3d(IntList kernel_size, const NnMaxPool3dOptions& options);
+
+// Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
+// the output size.
+Ref<Module> nn_avg_pool1d(IntList kernel_size, const NnAvgPool1dOptions& options);
+
 // Mean of each window of [batch, channels, height, width], or without the batch;
 // functional.avg_pool2d has the output size.
 Ref<Module> nn_avg_pool2d(IntList kernel_size, const NnAvgPool2dOptions& options);
+
+// Mean of each window of [batch, channels, depth, height, width], or without the batch;
+// functional.avg_pool3d has the output size.
+Ref<Module> nn_avg_pool3d(IntList kernel_size, const NnAvgPool3dOptions& options);
+
+// Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
+Ref<Module> nn_adaptive_avg_pool1d(IntList output_size);
+
+// Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
+// batch.
+Ref<Module> nn_adaptive_max_pool1d(IntList output_size);
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
+Ref<Module> nn_lp_pool1d(double norm_type, IntList kernel_size, const NnLpPool1dOptions& options);
+
+// Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
+// batch.
+Ref<Module> nn_adaptive_avg_pool2d(IntList output_size);
+
+// Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
+// the batch.
+Ref<Module> nn_adaptive_max_pool2d(IntList output_size);
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
+Ref<Module> nn_lp_pool2d(double norm_type, IntList kernel_size, const NnLpPool2dOptions& options);
+
+// Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+// without the batch.
+Ref<Module> nn_adaptive_avg_pool3d(IntList output_size);
+
+// Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+// without the batch.
+Ref<Module> nn_adaptive_max_pool3d(IntList output_size);
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
+// batch.
+Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options);
 
 // Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
 // functional.interpolate.

@@ -164,6 +164,18 @@ struct NnConvTranspose3dOptions {
   DType dtype = DType::kDefault;
 };
 
+// Named arguments of dt_nn_max_pool1d.
+struct NnMaxPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
 // Named arguments of dt_nn_max_pool2d.
 struct NnMaxPool2dOptions {
   // Step of the window; absent means its size.
@@ -174,6 +186,30 @@ struct NnMaxPool2dOptions {
   std::vector<int64_t> dilation = {1, 1};
   // Whether windows may hang over the end.
   bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_max_pool3d.
+struct NnMaxPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1, 1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_avg_pool1d.
+struct NnAvgPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
 };
 
 // Named arguments of dt_nn_avg_pool2d.
@@ -188,6 +224,44 @@ struct NnAvgPool2dOptions {
   bool count_include_pad = true;
   // The divisor to use instead of the window's size.
   std::optional<int64_t> divisor_override;
+};
+
+// Named arguments of dt_nn_avg_pool3d.
+struct NnAvgPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+  // The divisor to use instead of the window's size.
+  std::optional<int64_t> divisor_override;
+};
+
+// Named arguments of dt_nn_lp_pool1d.
+struct NnLpPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_lp_pool2d.
+struct NnLpPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_lp_pool3d.
+struct NnLpPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
 };
 
 // Named arguments of dt_nn_upsample.

@@ -18,6 +18,24 @@
 
 namespace dt {
 
+// Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel - 1) - 1) /
+// stride + 1, rounded down, or up in ceil_mode.
+Tensor max_pool1d(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
+    IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
+
+// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+// may.
+std::tuple<Tensor, Tensor> max_pool1d_with_indices(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
+    IntList padding = {0}, IntList dilation = {1}, bool ceil_mode = false);
+
+// Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1, rounded down,
+// or up in ceil_mode.
+Tensor avg_pool1d(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
+    IntList padding = {0}, bool ceil_mode = false, bool count_include_pad = true);
+
 // Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
 // 1) / stride + 1, rounded down, or up in ceil_mode.
 Tensor max_pool2d(
@@ -36,5 +54,93 @@ Tensor avg_pool2d(
     const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
     IntList padding = {0, 0}, bool ceil_mode = false, bool count_include_pad = true,
     std::optional<int64_t> divisor_override = {});
+
+// Maximum of each window. Depth, height and width become (size + 2 * padding - dilation * (kernel -
+// 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+Tensor max_pool3d(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
+    IntList padding = {0, 0, 0}, IntList dilation = {1, 1, 1}, bool ceil_mode = false);
+
+// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+// may.
+std::tuple<Tensor, Tensor> max_pool3d_with_indices(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
+    IntList padding = {0, 0, 0}, IntList dilation = {1, 1, 1}, bool ceil_mode = false);
+
+// Mean of each window. Depth, height and width become (size + 2 * padding - kernel) / stride + 1,
+// rounded down, or up in ceil_mode.
+Tensor avg_pool3d(
+    const Tensor& input, IntList kernel_size, std::optional<IntList> stride = {},
+    IntList padding = {0, 0, 0}, bool ceil_mode = false, bool count_include_pad = true,
+    std::optional<int64_t> divisor_override = {});
+
+// Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+// floor(i * n / m) and ends before ceil((i + 1) * n / m).
+Tensor adaptive_avg_pool1d(const Tensor& input, IntList output_size);
+
+// Maximum of the windows of adaptive_avg_pool1d.
+Tensor adaptive_max_pool1d(const Tensor& input, IntList output_size);
+
+// Maximum of the windows of adaptive_avg_pool1d, and where they are, as max_pool1d_with_indices
+// gives them.
+std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(
+    const Tensor& input, IntList output_size);
+
+// (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+Tensor lp_pool1d(
+    const Tensor& input, double norm_type, IntList kernel_size, std::optional<IntList> stride = {},
+    bool ceil_mode = false);
+
+// The maxima where they were, among zeros: undoes max_pool1d as far as can be.
+Tensor max_unpool1d(
+    const Tensor& input, const Tensor& indices, IntList kernel_size,
+    std::optional<IntList> stride = {}, IntList padding = {0},
+    std::optional<IntList> output_size = {});
+
+// Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+// floor(i * n / m) and ends before ceil((i + 1) * n / m).
+Tensor adaptive_avg_pool2d(const Tensor& input, IntList output_size);
+
+// Maximum of the windows of adaptive_avg_pool2d.
+Tensor adaptive_max_pool2d(const Tensor& input, IntList output_size);
+
+// Maximum of the windows of adaptive_avg_pool2d, and where they are, as max_pool2d_with_indices
+// gives them.
+std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(
+    const Tensor& input, IntList output_size);
+
+// (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+Tensor lp_pool2d(
+    const Tensor& input, double norm_type, IntList kernel_size, std::optional<IntList> stride = {},
+    bool ceil_mode = false);
+
+// The maxima where they were, among zeros: undoes max_pool2d as far as can be.
+Tensor max_unpool2d(
+    const Tensor& input, const Tensor& indices, IntList kernel_size,
+    std::optional<IntList> stride = {}, IntList padding = {0, 0},
+    std::optional<IntList> output_size = {});
+
+// Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+// floor(i * n / m) and ends before ceil((i + 1) * n / m).
+Tensor adaptive_avg_pool3d(const Tensor& input, IntList output_size);
+
+// Maximum of the windows of adaptive_avg_pool3d.
+Tensor adaptive_max_pool3d(const Tensor& input, IntList output_size);
+
+// Maximum of the windows of adaptive_avg_pool3d, and where they are, as max_pool3d_with_indices
+// gives them.
+std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(
+    const Tensor& input, IntList output_size);
+
+// (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+Tensor lp_pool3d(
+    const Tensor& input, double norm_type, IntList kernel_size, std::optional<IntList> stride = {},
+    bool ceil_mode = false);
+
+// The maxima where they were, among zeros: undoes max_pool3d as far as can be.
+Tensor max_unpool3d(
+    const Tensor& input, const Tensor& indices, IntList kernel_size,
+    std::optional<IntList> stride = {}, IntList padding = {0, 0, 0},
+    std::optional<IntList> output_size = {});
 
 }  // namespace dt

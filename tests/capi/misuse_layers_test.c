@@ -171,6 +171,25 @@ static void test_nn_conv_transpose3d(void) {
   EXPECT(TYPE_ERROR, "nn_conv_transpose3d", dt_nn_conv_transpose3d(1, 1, good.i64s, 1, NULL, NULL));
 }
 
+static void test_nn_max_pool1d(void) {
+  EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, (const dt_nn_max_pool1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, (const dt_nn_max_pool1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool1d_options options = DT_NN_MAX_POOL1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_max_pool1d", dt_nn_max_pool1d(good.i64s, 1, NULL, NULL));
+}
+
 static void test_nn_max_pool2d(void) {
   EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
@@ -190,6 +209,40 @@ static void test_nn_max_pool2d(void) {
   EXPECT(TYPE_ERROR, "nn_max_pool2d", dt_nn_max_pool2d(good.i64s, 1, NULL, NULL));
 }
 
+static void test_nn_max_pool3d(void) {
+  EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, (const dt_nn_max_pool3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, (const dt_nn_max_pool3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = 2; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.dilation = NULL; options.dilation_n = -1; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.dilation = good.i64s; options.dilation_n = -7; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_max_pool3d_options options = DT_NN_MAX_POOL3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_max_pool3d", dt_nn_max_pool3d(good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_avg_pool1d(void) {
+  EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, (const dt_nn_avg_pool1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, (const dt_nn_avg_pool1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool1d_options options = DT_NN_AVG_POOL1D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_avg_pool1d", dt_nn_avg_pool1d(good.i64s, 1, NULL, NULL));
+}
+
 static void test_nn_avg_pool2d(void) {
   EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
@@ -203,6 +256,102 @@ static void test_nn_avg_pool2d(void) {
   { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   { dt_nn_avg_pool2d_options options = DT_NN_AVG_POOL2D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_avg_pool2d", dt_nn_avg_pool2d(good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_avg_pool3d(void) {
+  EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, (const dt_nn_avg_pool3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, (const dt_nn_avg_pool3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = 2; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.padding = NULL; options.padding_n = -1; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_avg_pool3d_options options = DT_NN_AVG_POOL3D_OPTIONS_INIT; options.padding = good.i64s; options.padding_n = -7; EXPECT(VALUE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_avg_pool3d", dt_nn_avg_pool3d(good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_adaptive_avg_pool1d(void) {
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool1d", dt_nn_adaptive_avg_pool1d(NULL, 2, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool1d", dt_nn_adaptive_avg_pool1d(NULL, -1, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool1d", dt_nn_adaptive_avg_pool1d(good.i64s, -7, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_adaptive_avg_pool1d", dt_nn_adaptive_avg_pool1d(good.i64s, 1, NULL));
+}
+
+static void test_nn_adaptive_max_pool1d(void) {
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool1d", dt_nn_adaptive_max_pool1d(NULL, 2, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool1d", dt_nn_adaptive_max_pool1d(NULL, -1, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool1d", dt_nn_adaptive_max_pool1d(good.i64s, -7, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_adaptive_max_pool1d", dt_nn_adaptive_max_pool1d(good.i64s, 1, NULL));
+}
+
+static void test_nn_lp_pool1d(void) {
+  EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, (const dt_nn_lp_pool1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, (const dt_nn_lp_pool1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_lp_pool1d_options options = DT_NN_LP_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool1d_options options = DT_NN_LP_POOL1D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool1d_options options = DT_NN_LP_POOL1D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool1d_options options = DT_NN_LP_POOL1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_lp_pool1d", dt_nn_lp_pool1d(1, good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_adaptive_avg_pool2d(void) {
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(NULL, 2, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(NULL, -1, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(good.i64s, -7, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_adaptive_avg_pool2d", dt_nn_adaptive_avg_pool2d(good.i64s, 1, NULL));
+}
+
+static void test_nn_adaptive_max_pool2d(void) {
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool2d", dt_nn_adaptive_max_pool2d(NULL, 2, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool2d", dt_nn_adaptive_max_pool2d(NULL, -1, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool2d", dt_nn_adaptive_max_pool2d(good.i64s, -7, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_adaptive_max_pool2d", dt_nn_adaptive_max_pool2d(good.i64s, 1, NULL));
+}
+
+static void test_nn_lp_pool2d(void) {
+  EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, (const dt_nn_lp_pool2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, (const dt_nn_lp_pool2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_lp_pool2d_options options = DT_NN_LP_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool2d_options options = DT_NN_LP_POOL2D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool2d_options options = DT_NN_LP_POOL2D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool2d_options options = DT_NN_LP_POOL2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_lp_pool2d", dt_nn_lp_pool2d(1, good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_adaptive_avg_pool3d(void) {
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(NULL, 2, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(NULL, -1, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(good.i64s, -7, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_adaptive_avg_pool3d", dt_nn_adaptive_avg_pool3d(good.i64s, 1, NULL));
+}
+
+static void test_nn_adaptive_max_pool3d(void) {
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool3d", dt_nn_adaptive_max_pool3d(NULL, 2, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool3d", dt_nn_adaptive_max_pool3d(NULL, -1, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_adaptive_max_pool3d", dt_nn_adaptive_max_pool3d(good.i64s, -7, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_adaptive_max_pool3d", dt_nn_adaptive_max_pool3d(good.i64s, 1, NULL));
+}
+
+static void test_nn_lp_pool3d(void) {
+  EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, (const dt_nn_lp_pool3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, (const dt_nn_lp_pool3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = 2; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.stride = NULL; options.stride_n = -1; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.stride = good.i64s; options.stride_n = -7; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_lp_pool3d_options options = DT_NN_LP_POOL3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_lp_pool3d", dt_nn_lp_pool3d(1, good.i64s, 1, NULL, NULL));
 }
 
 static void test_nn_upsample(void) {
@@ -529,8 +678,21 @@ int main(void) {
   test_nn_conv_transpose1d();
   test_nn_conv_transpose2d();
   test_nn_conv_transpose3d();
+  test_nn_max_pool1d();
   test_nn_max_pool2d();
+  test_nn_max_pool3d();
+  test_nn_avg_pool1d();
   test_nn_avg_pool2d();
+  test_nn_avg_pool3d();
+  test_nn_adaptive_avg_pool1d();
+  test_nn_adaptive_max_pool1d();
+  test_nn_lp_pool1d();
+  test_nn_adaptive_avg_pool2d();
+  test_nn_adaptive_max_pool2d();
+  test_nn_lp_pool2d();
+  test_nn_adaptive_avg_pool3d();
+  test_nn_adaptive_max_pool3d();
+  test_nn_lp_pool3d();
   test_nn_upsample();
   test_nn_batch_norm1d();
   test_nn_batch_norm2d();

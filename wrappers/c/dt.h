@@ -543,6 +543,40 @@ static inline dt_module *T_do_nn_conv_transpose3d(
   T_OPTIONS_(nn_conv_transpose3d, \
     T_do_nn_conv_transpose3d(in_channels, out_channels, kernel_size, &T_nn_conv_transpose3d_o), __VA_ARGS__)
 
+/** T_nn_max_pool1d(kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] = [0],
+ *     .dilation: i64[1] = [1], .ceil_mode: bool = false)
+ * Maximum of each window of [batch, channels, length], or without the batch;
+ * functional.max_pool1d has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+} T_nn_max_pool1d_options;
+static inline T_nn_max_pool1d_options T_nn_max_pool1d_defaults(void) {
+  T_nn_max_pool1d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_max_pool1d(
+    T_Dims kernel_size, const T_nn_max_pool1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_max_pool1d_options c_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.padding = options->padding.p;
+  c_options.padding_n = options->padding.n;
+  c_options.dilation = options->dilation.p;
+  c_options.dilation_n = options->dilation.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_max_pool1d(kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_max_pool1d(...) T_nn_max_pool1d_with_(__VA_ARGS__, )
+#define T_nn_max_pool1d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_max_pool1d, \
+    T_do_nn_max_pool1d(kernel_size, &T_nn_max_pool1d_o), __VA_ARGS__)
+
 /** T_nn_max_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
  *     .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
  * Maximum of each window of [batch, channels, height, width], or without the batch;
@@ -585,6 +619,81 @@ static inline dt_module *T_do_nn_max_pool2d(
   T_OPTIONS_(nn_max_pool2d, \
     T_do_nn_max_pool2d(kernel_size, &T_nn_max_pool2d_o), __VA_ARGS__)
 
+/** T_nn_max_pool3d(kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] = [0, 0, 0],
+ *     .dilation: i64[3] = [1, 1, 1], .ceil_mode: bool = false)
+ * Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+ * functional.max_pool3d has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+} T_nn_max_pool3d_options;
+static inline T_nn_max_pool3d_options T_nn_max_pool3d_defaults(void) {
+  T_nn_max_pool3d_options options = {{NULL, 0}, {NULL, 0}, {NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_max_pool3d(
+    T_Dims kernel_size, const T_nn_max_pool3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_max_pool3d_options c_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.dilation = dilation_all.p;
+  c_options.dilation_n = dilation_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_max_pool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_max_pool3d(...) T_nn_max_pool3d_with_(__VA_ARGS__, )
+#define T_nn_max_pool3d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_max_pool3d, \
+    T_do_nn_max_pool3d(kernel_size, &T_nn_max_pool3d_o), __VA_ARGS__)
+
+/** T_nn_avg_pool1d(kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] = [0],
+ *     .ceil_mode: bool = false, .count_include_pad: bool = true)
+ * Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d
+ * has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  int ceil_mode;
+  int count_include_pad;
+} T_nn_avg_pool1d_options;
+static inline T_nn_avg_pool1d_options T_nn_avg_pool1d_defaults(void) {
+  T_nn_avg_pool1d_options options = {{NULL, 0}, {NULL, 0}, 0, 1};
+  return options;
+}
+static inline dt_module *T_do_nn_avg_pool1d(
+    T_Dims kernel_size, const T_nn_avg_pool1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_avg_pool1d_options c_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.padding = options->padding.p;
+  c_options.padding_n = options->padding.n;
+  c_options.ceil_mode = options->ceil_mode;
+  c_options.count_include_pad = options->count_include_pad;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_avg_pool1d(kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_avg_pool1d(...) T_nn_avg_pool1d_with_(__VA_ARGS__, )
+#define T_nn_avg_pool1d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_avg_pool1d, \
+    T_do_nn_avg_pool1d(kernel_size, &T_nn_avg_pool1d_o), __VA_ARGS__)
+
 /** T_nn_avg_pool2d(kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] = [0, 0],
  *     .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? = absent)
  * Mean of each window of [batch, channels, height, width], or without the batch;
@@ -625,6 +734,207 @@ static inline dt_module *T_do_nn_avg_pool2d(
 #define T_nn_avg_pool2d_with_(kernel_size, ...) \
   T_OPTIONS_(nn_avg_pool2d, \
     T_do_nn_avg_pool2d(kernel_size, &T_nn_avg_pool2d_o), __VA_ARGS__)
+
+/** T_nn_avg_pool3d(kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] = [0, 0, 0],
+ *     .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override: i64? = absent)
+ * Mean of each window of [batch, channels, depth, height, width], or without the batch;
+ * functional.avg_pool3d has the output size. The module. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  int ceil_mode;
+  int count_include_pad;
+  T_Int divisor_override;
+} T_nn_avg_pool3d_options;
+static inline T_nn_avg_pool3d_options T_nn_avg_pool3d_defaults(void) {
+  T_nn_avg_pool3d_options options = {{NULL, 0}, {NULL, 0}, 0, 1, {0, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_avg_pool3d(
+    T_Dims kernel_size, const T_nn_avg_pool3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_avg_pool3d_options c_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.padding = padding_all.p;
+  c_options.padding_n = padding_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  c_options.count_include_pad = options->count_include_pad;
+  c_options.divisor_override = options->divisor_override.given ? &options->divisor_override.value : NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_avg_pool3d(kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_avg_pool3d(...) T_nn_avg_pool3d_with_(__VA_ARGS__, )
+#define T_nn_avg_pool3d_with_(kernel_size, ...) \
+  T_OPTIONS_(nn_avg_pool3d, \
+    T_do_nn_avg_pool3d(kernel_size, &T_nn_avg_pool3d_o), __VA_ARGS__)
+
+/** T_nn_adaptive_avg_pool1d(output_size: i64[1])
+ * Mean of windows that are as equal as can be, of [batch, channels, length], or without the
+ * batch. The module. */
+static inline dt_module *T_nn_adaptive_avg_pool1d(T_Dims output_size) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_avg_pool1d(output_size.p, output_size.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_adaptive_max_pool1d(output_size: i64[1])
+ * Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
+ * batch. The module. */
+static inline dt_module *T_nn_adaptive_max_pool1d(T_Dims output_size) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_max_pool1d(output_size.p, output_size.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_lp_pool1d(norm_type: f64, kernel_size: i64[1], .stride: i64[1]? = absent, .ceil_mode: bool
+ *     = false)
+ * (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch. The
+ * module. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_nn_lp_pool1d_options;
+static inline T_nn_lp_pool1d_options T_nn_lp_pool1d_defaults(void) {
+  T_nn_lp_pool1d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_lp_pool1d(
+    double norm_type, T_Dims kernel_size, const T_nn_lp_pool1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_lp_pool1d_options c_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  c_options.stride = options->stride.p;
+  c_options.stride_n = options->stride.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_lp_pool1d(norm_type, kernel_size.p, kernel_size.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_lp_pool1d(...) T_nn_lp_pool1d_with_(__VA_ARGS__, )
+#define T_nn_lp_pool1d_with_(norm_type, kernel_size, ...) \
+  T_OPTIONS_(nn_lp_pool1d, \
+    T_do_nn_lp_pool1d(norm_type, kernel_size, &T_nn_lp_pool1d_o), __VA_ARGS__)
+
+/** T_nn_adaptive_avg_pool2d(output_size: i64[2])
+ * Mean of windows that are as equal as can be, of [batch, channels, height, width], or without
+ * the batch. The module. */
+static inline dt_module *T_nn_adaptive_avg_pool2d(T_Dims output_size) {
+  dt_module *result = NULL;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_avg_pool2d(output_size_all.p, output_size_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_adaptive_max_pool2d(output_size: i64[2])
+ * Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
+ * without the batch. The module. */
+static inline dt_module *T_nn_adaptive_max_pool2d(T_Dims output_size) {
+  dt_module *result = NULL;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_max_pool2d(output_size_all.p, output_size_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_lp_pool2d(norm_type: f64, kernel_size: i64[2], .stride: i64[2]? = absent, .ceil_mode: bool
+ *     = false)
+ * (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
+ * batch. The module. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_nn_lp_pool2d_options;
+static inline T_nn_lp_pool2d_options T_nn_lp_pool2d_defaults(void) {
+  T_nn_lp_pool2d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_lp_pool2d(
+    double norm_type, T_Dims kernel_size, const T_nn_lp_pool2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_lp_pool2d_options c_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_lp_pool2d(norm_type, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_lp_pool2d(...) T_nn_lp_pool2d_with_(__VA_ARGS__, )
+#define T_nn_lp_pool2d_with_(norm_type, kernel_size, ...) \
+  T_OPTIONS_(nn_lp_pool2d, \
+    T_do_nn_lp_pool2d(norm_type, kernel_size, &T_nn_lp_pool2d_o), __VA_ARGS__)
+
+/** T_nn_adaptive_avg_pool3d(output_size: i64[3])
+ * Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+ * without the batch. The module. */
+static inline dt_module *T_nn_adaptive_avg_pool3d(T_Dims output_size) {
+  dt_module *result = NULL;
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_avg_pool3d(output_size_all.p, output_size_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_adaptive_max_pool3d(output_size: i64[3])
+ * Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+ * without the batch. The module. */
+static inline dt_module *T_nn_adaptive_max_pool3d(T_Dims output_size) {
+  dt_module *result = NULL;
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_nn_adaptive_max_pool3d(output_size_all.p, output_size_all.n, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_lp_pool3d(norm_type: f64, kernel_size: i64[3], .stride: i64[3]? = absent, .ceil_mode: bool
+ *     = false)
+ * (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without
+ * the batch. The module. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_nn_lp_pool3d_options;
+static inline T_nn_lp_pool3d_options T_nn_lp_pool3d_defaults(void) {
+  T_nn_lp_pool3d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_lp_pool3d(
+    double norm_type, T_Dims kernel_size, const T_nn_lp_pool3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_lp_pool3d_options c_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  c_options.stride = stride_all.p;
+  c_options.stride_n = stride_all.n;
+  c_options.ceil_mode = options->ceil_mode;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_lp_pool3d(norm_type, kernel_size_all.p, kernel_size_all.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_lp_pool3d(...) T_nn_lp_pool3d_with_(__VA_ARGS__, )
+#define T_nn_lp_pool3d_with_(norm_type, kernel_size, ...) \
+  T_OPTIONS_(nn_lp_pool3d, \
+    T_do_nn_lp_pool3d(norm_type, kernel_size, &T_nn_lp_pool3d_o), __VA_ARGS__)
 
 /** T_nn_upsample(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode: interpolation =
  *     nearest)
@@ -8701,6 +9011,101 @@ static inline dt_tensor *T_do_addcdiv_(
   T_OPTIONS_(addcdiv_, \
     T_do_addcdiv_(input, tensor1, tensor2, &T_addcdiv__o), __VA_ARGS__)
 
+/** T_max_pool1d(input: tensor, kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] =
+ *     [0], .dilation: i64[1] = [1], .ceil_mode: bool = false)
+ * Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel - 1) - 1)
+ * / stride + 1, rounded down, or up in ceil_mode. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+} T_max_pool1d_options;
+static inline T_max_pool1d_options T_max_pool1d_defaults(void) {
+  static const int64_t padding_default[] = {0};
+  static const int64_t dilation_default[] = {1};
+  T_max_pool1d_options options = {{NULL, 0}, {padding_default, 1}, {dilation_default, 1}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_max_pool1d(
+    dt_tensor *input, T_Dims kernel_size, const T_max_pool1d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_max_pool1d(
+    input, kernel_size.p, kernel_size.n, options->stride.p, options->stride.n, options->padding.p,
+    options->padding.n, options->dilation.p, options->dilation.n, options->ceil_mode, &result));
+  return T_own_tensor_(result);
+}
+#define T_max_pool1d(...) T_max_pool1d_with_(__VA_ARGS__, )
+#define T_max_pool1d_with_(input, kernel_size, ...) \
+  T_OPTIONS_(max_pool1d, \
+    T_do_max_pool1d(input, kernel_size, &T_max_pool1d_o), __VA_ARGS__)
+
+/** T_max_pool1d_with_indices(input: tensor, kernel_size: i64[1], .stride: i64[1]? = absent,
+ *     .padding: i64[1] = [0], .dilation: i64[1] = [1], .ceil_mode: bool = false, .indices: where
+ *     this result goes)
+ * Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated
+ * ones may. The maxima, and their positions in the length (int64). */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+  dt_tensor **indices;
+} T_max_pool1d_with_indices_options;
+static inline T_max_pool1d_with_indices_options T_max_pool1d_with_indices_defaults(void) {
+  static const int64_t padding_default[] = {0};
+  static const int64_t dilation_default[] = {1};
+  T_max_pool1d_with_indices_options options = {
+    {NULL, 0}, {padding_default, 1}, {dilation_default, 1}, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_max_pool1d_with_indices(
+    dt_tensor *input, T_Dims kernel_size, const T_max_pool1d_with_indices_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_max_pool1d_with_indices(
+    input, kernel_size.p, kernel_size.n, options->stride.p, options->stride.n, options->padding.p,
+    options->padding.n, options->dilation.p, options->dilation.n, options->ceil_mode, &result,
+    &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_max_pool1d_with_indices(...) T_max_pool1d_with_indices_with_(__VA_ARGS__, )
+#define T_max_pool1d_with_indices_with_(input, kernel_size, ...) \
+  T_OPTIONS_(max_pool1d_with_indices, \
+    T_do_max_pool1d_with_indices(input, kernel_size, &T_max_pool1d_with_indices_o), __VA_ARGS__)
+
+/** T_avg_pool1d(input: tensor, kernel_size: i64[1], .stride: i64[1]? = absent, .padding: i64[1] =
+ *     [0], .ceil_mode: bool = false, .count_include_pad: bool = true)
+ * Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1, rounded
+ * down, or up in ceil_mode. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  int ceil_mode;
+  int count_include_pad;
+} T_avg_pool1d_options;
+static inline T_avg_pool1d_options T_avg_pool1d_defaults(void) {
+  static const int64_t padding_default[] = {0};
+  T_avg_pool1d_options options = {{NULL, 0}, {padding_default, 1}, 0, 1};
+  return options;
+}
+static inline dt_tensor *T_do_avg_pool1d(
+    dt_tensor *input, T_Dims kernel_size, const T_avg_pool1d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_avg_pool1d(
+    input, kernel_size.p, kernel_size.n, options->stride.p, options->stride.n, options->padding.p,
+    options->padding.n, options->ceil_mode, options->count_include_pad, &result));
+  return T_own_tensor_(result);
+}
+#define T_avg_pool1d(...) T_avg_pool1d_with_(__VA_ARGS__, )
+#define T_avg_pool1d_with_(input, kernel_size, ...) \
+  T_OPTIONS_(avg_pool1d, \
+    T_do_avg_pool1d(input, kernel_size, &T_avg_pool1d_o), __VA_ARGS__)
+
 /** T_max_pool2d(input: tensor, kernel_size: i64[2], .stride: i64[2]? = absent, .padding: i64[2] =
  *     [0, 0], .dilation: i64[2] = [1, 1], .ceil_mode: bool = false)
  * Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1)
@@ -8819,6 +9224,458 @@ static inline dt_tensor *T_do_avg_pool2d(
 #define T_avg_pool2d_with_(input, kernel_size, ...) \
   T_OPTIONS_(avg_pool2d, \
     T_do_avg_pool2d(input, kernel_size, &T_avg_pool2d_o), __VA_ARGS__)
+
+/** T_max_pool3d(input: tensor, kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] =
+ *     [0, 0, 0], .dilation: i64[3] = [1, 1, 1], .ceil_mode: bool = false)
+ * Maximum of each window. Depth, height and width become (size + 2 * padding - dilation *
+ * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+} T_max_pool3d_options;
+static inline T_max_pool3d_options T_max_pool3d_defaults(void) {
+  static const int64_t padding_default[] = {0, 0, 0};
+  static const int64_t dilation_default[] = {1, 1, 1};
+  T_max_pool3d_options options = {{NULL, 0}, {padding_default, 3}, {dilation_default, 3}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_max_pool3d(
+    dt_tensor *input, T_Dims kernel_size, const T_max_pool3d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  if (T_stopped_()) return result;
+  T_check(dt_max_pool3d(
+    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
+    padding_all.n, dilation_all.p, dilation_all.n, options->ceil_mode, &result));
+  return T_own_tensor_(result);
+}
+#define T_max_pool3d(...) T_max_pool3d_with_(__VA_ARGS__, )
+#define T_max_pool3d_with_(input, kernel_size, ...) \
+  T_OPTIONS_(max_pool3d, \
+    T_do_max_pool3d(input, kernel_size, &T_max_pool3d_o), __VA_ARGS__)
+
+/** T_max_pool3d_with_indices(input: tensor, kernel_size: i64[3], .stride: i64[3]? = absent,
+ *     .padding: i64[3] = [0, 0, 0], .dilation: i64[3] = [1, 1, 1], .ceil_mode: bool = false,
+ *     .indices: where this result goes)
+ * Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated
+ * ones may. The maxima, and their positions in the flattened depth x height x width (int64). */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims dilation;
+  int ceil_mode;
+  dt_tensor **indices;
+} T_max_pool3d_with_indices_options;
+static inline T_max_pool3d_with_indices_options T_max_pool3d_with_indices_defaults(void) {
+  static const int64_t padding_default[] = {0, 0, 0};
+  static const int64_t dilation_default[] = {1, 1, 1};
+  T_max_pool3d_with_indices_options options = {
+    {NULL, 0}, {padding_default, 3}, {dilation_default, 3}, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_max_pool3d_with_indices(
+    dt_tensor *input, T_Dims kernel_size, const T_max_pool3d_with_indices_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  int64_t dilation_room[3];
+  const T_Dims dilation_all = T_repeat_(options->dilation, 3, dilation_room);
+  if (!T_stopped_()) T_check(dt_max_pool3d_with_indices(
+    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
+    padding_all.n, dilation_all.p, dilation_all.n, options->ceil_mode, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_max_pool3d_with_indices(...) T_max_pool3d_with_indices_with_(__VA_ARGS__, )
+#define T_max_pool3d_with_indices_with_(input, kernel_size, ...) \
+  T_OPTIONS_(max_pool3d_with_indices, \
+    T_do_max_pool3d_with_indices(input, kernel_size, &T_max_pool3d_with_indices_o), __VA_ARGS__)
+
+/** T_avg_pool3d(input: tensor, kernel_size: i64[3], .stride: i64[3]? = absent, .padding: i64[3] =
+ *     [0, 0, 0], .ceil_mode: bool = false, .count_include_pad: bool = true, .divisor_override:
+ *     i64? = absent)
+ * Mean of each window. Depth, height and width become (size + 2 * padding - kernel) / stride +
+ * 1, rounded down, or up in ceil_mode. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  int ceil_mode;
+  int count_include_pad;
+  T_Int divisor_override;
+} T_avg_pool3d_options;
+static inline T_avg_pool3d_options T_avg_pool3d_defaults(void) {
+  static const int64_t padding_default[] = {0, 0, 0};
+  T_avg_pool3d_options options = {{NULL, 0}, {padding_default, 3}, 0, 1, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_avg_pool3d(
+    dt_tensor *input, T_Dims kernel_size, const T_avg_pool3d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_avg_pool3d(
+    input, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
+    padding_all.n, options->ceil_mode, options->count_include_pad,
+    options->divisor_override.given ? &options->divisor_override.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_avg_pool3d(...) T_avg_pool3d_with_(__VA_ARGS__, )
+#define T_avg_pool3d_with_(input, kernel_size, ...) \
+  T_OPTIONS_(avg_pool3d, \
+    T_do_avg_pool3d(input, kernel_size, &T_avg_pool3d_o), __VA_ARGS__)
+
+/** T_adaptive_avg_pool1d(input: tensor, output_size: i64[1])
+ * Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+ * floor(i * n / m) and ends before ceil((i + 1) * n / m). */
+static inline dt_tensor *T_adaptive_avg_pool1d(dt_tensor *input, T_Dims output_size) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_adaptive_avg_pool1d(input, output_size.p, output_size.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_adaptive_max_pool1d(input: tensor, output_size: i64[1])
+ * Maximum of the windows of adaptive_avg_pool1d. */
+static inline dt_tensor *T_adaptive_max_pool1d(dt_tensor *input, T_Dims output_size) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_adaptive_max_pool1d(input, output_size.p, output_size.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_adaptive_max_pool1d_with_indices(input: tensor, output_size: i64[1], .indices: where this
+ *     result goes)
+ * Maximum of the windows of adaptive_avg_pool1d, and where they are, as max_pool1d_with_indices
+ * gives them. */
+typedef struct {
+  dt_tensor **indices;
+} T_adaptive_max_pool1d_with_indices_options;
+static inline T_adaptive_max_pool1d_with_indices_options T_adaptive_max_pool1d_with_indices_defaults(
+    void) {
+  T_adaptive_max_pool1d_with_indices_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_adaptive_max_pool1d_with_indices(
+    dt_tensor *input, T_Dims output_size,
+    const T_adaptive_max_pool1d_with_indices_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  if (!T_stopped_()) T_check(dt_adaptive_max_pool1d_with_indices(
+    input, output_size.p, output_size.n, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_adaptive_max_pool1d_with_indices(...) T_adaptive_max_pool1d_with_indices_with_(__VA_ARGS__, )
+#define T_adaptive_max_pool1d_with_indices_with_(input, output_size, ...) \
+  T_OPTIONS_(adaptive_max_pool1d_with_indices, \
+    T_do_adaptive_max_pool1d_with_indices(input, output_size, &T_adaptive_max_pool1d_with_indices_o), __VA_ARGS__)
+
+/** T_lp_pool1d(input: tensor, norm_type: f64, kernel_size: i64[1], .stride: i64[1]? = absent,
+ *     .ceil_mode: bool = false)
+ * (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_lp_pool1d_options;
+static inline T_lp_pool1d_options T_lp_pool1d_defaults(void) {
+  T_lp_pool1d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_lp_pool1d(
+    dt_tensor *input, double norm_type, T_Dims kernel_size, const T_lp_pool1d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_lp_pool1d(
+    input, norm_type, kernel_size.p, kernel_size.n, options->stride.p, options->stride.n,
+    options->ceil_mode, &result));
+  return T_own_tensor_(result);
+}
+#define T_lp_pool1d(...) T_lp_pool1d_with_(__VA_ARGS__, )
+#define T_lp_pool1d_with_(input, norm_type, kernel_size, ...) \
+  T_OPTIONS_(lp_pool1d, \
+    T_do_lp_pool1d(input, norm_type, kernel_size, &T_lp_pool1d_o), __VA_ARGS__)
+
+/** T_max_unpool1d(input: tensor, indices: tensor, kernel_size: i64[1], .stride: i64[1]? = absent,
+ *     .padding: i64[1] = [0], .output_size: i64[]? = absent)
+ * The maxima where they were, among zeros: undoes max_pool1d as far as can be. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_size;
+} T_max_unpool1d_options;
+static inline T_max_unpool1d_options T_max_unpool1d_defaults(void) {
+  static const int64_t padding_default[] = {0};
+  T_max_unpool1d_options options = {{NULL, 0}, {padding_default, 1}, {NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_max_unpool1d(
+    dt_tensor *input, dt_tensor *indices, T_Dims kernel_size,
+    const T_max_unpool1d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_max_unpool1d(
+    input, indices, kernel_size.p, kernel_size.n, options->stride.p, options->stride.n,
+    options->padding.p, options->padding.n, options->output_size.p, options->output_size.n,
+    &result));
+  return T_own_tensor_(result);
+}
+#define T_max_unpool1d(...) T_max_unpool1d_with_(__VA_ARGS__, )
+#define T_max_unpool1d_with_(input, indices, kernel_size, ...) \
+  T_OPTIONS_(max_unpool1d, \
+    T_do_max_unpool1d(input, indices, kernel_size, &T_max_unpool1d_o), __VA_ARGS__)
+
+/** T_adaptive_avg_pool2d(input: tensor, output_size: i64[2])
+ * Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+ * floor(i * n / m) and ends before ceil((i + 1) * n / m). */
+static inline dt_tensor *T_adaptive_avg_pool2d(dt_tensor *input, T_Dims output_size) {
+  dt_tensor *result = NULL;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_adaptive_avg_pool2d(input, output_size_all.p, output_size_all.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_adaptive_max_pool2d(input: tensor, output_size: i64[2])
+ * Maximum of the windows of adaptive_avg_pool2d. */
+static inline dt_tensor *T_adaptive_max_pool2d(dt_tensor *input, T_Dims output_size) {
+  dt_tensor *result = NULL;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_adaptive_max_pool2d(input, output_size_all.p, output_size_all.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_adaptive_max_pool2d_with_indices(input: tensor, output_size: i64[2], .indices: where this
+ *     result goes)
+ * Maximum of the windows of adaptive_avg_pool2d, and where they are, as max_pool2d_with_indices
+ * gives them. */
+typedef struct {
+  dt_tensor **indices;
+} T_adaptive_max_pool2d_with_indices_options;
+static inline T_adaptive_max_pool2d_with_indices_options T_adaptive_max_pool2d_with_indices_defaults(
+    void) {
+  T_adaptive_max_pool2d_with_indices_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_adaptive_max_pool2d_with_indices(
+    dt_tensor *input, T_Dims output_size,
+    const T_adaptive_max_pool2d_with_indices_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  int64_t output_size_room[2];
+  const T_Dims output_size_all = T_repeat_(output_size, 2, output_size_room);
+  if (!T_stopped_()) T_check(dt_adaptive_max_pool2d_with_indices(
+    input, output_size_all.p, output_size_all.n, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_adaptive_max_pool2d_with_indices(...) T_adaptive_max_pool2d_with_indices_with_(__VA_ARGS__, )
+#define T_adaptive_max_pool2d_with_indices_with_(input, output_size, ...) \
+  T_OPTIONS_(adaptive_max_pool2d_with_indices, \
+    T_do_adaptive_max_pool2d_with_indices(input, output_size, &T_adaptive_max_pool2d_with_indices_o), __VA_ARGS__)
+
+/** T_lp_pool2d(input: tensor, norm_type: f64, kernel_size: i64[2], .stride: i64[2]? = absent,
+ *     .ceil_mode: bool = false)
+ * (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_lp_pool2d_options;
+static inline T_lp_pool2d_options T_lp_pool2d_defaults(void) {
+  T_lp_pool2d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_lp_pool2d(
+    dt_tensor *input, double norm_type, T_Dims kernel_size, const T_lp_pool2d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  if (T_stopped_()) return result;
+  T_check(dt_lp_pool2d(
+    input, norm_type, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n,
+    options->ceil_mode, &result));
+  return T_own_tensor_(result);
+}
+#define T_lp_pool2d(...) T_lp_pool2d_with_(__VA_ARGS__, )
+#define T_lp_pool2d_with_(input, norm_type, kernel_size, ...) \
+  T_OPTIONS_(lp_pool2d, \
+    T_do_lp_pool2d(input, norm_type, kernel_size, &T_lp_pool2d_o), __VA_ARGS__)
+
+/** T_max_unpool2d(input: tensor, indices: tensor, kernel_size: i64[2], .stride: i64[2]? = absent,
+ *     .padding: i64[2] = [0, 0], .output_size: i64[]? = absent)
+ * The maxima where they were, among zeros: undoes max_pool2d as far as can be. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_size;
+} T_max_unpool2d_options;
+static inline T_max_unpool2d_options T_max_unpool2d_defaults(void) {
+  static const int64_t padding_default[] = {0, 0};
+  T_max_unpool2d_options options = {{NULL, 0}, {padding_default, 2}, {NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_max_unpool2d(
+    dt_tensor *input, dt_tensor *indices, T_Dims kernel_size,
+    const T_max_unpool2d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[2];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 2, kernel_size_room);
+  int64_t stride_room[2];
+  const T_Dims stride_all = T_repeat_(options->stride, 2, stride_room);
+  int64_t padding_room[2];
+  const T_Dims padding_all = T_repeat_(options->padding, 2, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_max_unpool2d(
+    input, indices, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
+    padding_all.n, options->output_size.p, options->output_size.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_max_unpool2d(...) T_max_unpool2d_with_(__VA_ARGS__, )
+#define T_max_unpool2d_with_(input, indices, kernel_size, ...) \
+  T_OPTIONS_(max_unpool2d, \
+    T_do_max_unpool2d(input, indices, kernel_size, &T_max_unpool2d_o), __VA_ARGS__)
+
+/** T_adaptive_avg_pool3d(input: tensor, output_size: i64[3])
+ * Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+ * floor(i * n / m) and ends before ceil((i + 1) * n / m). */
+static inline dt_tensor *T_adaptive_avg_pool3d(dt_tensor *input, T_Dims output_size) {
+  dt_tensor *result = NULL;
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_adaptive_avg_pool3d(input, output_size_all.p, output_size_all.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_adaptive_max_pool3d(input: tensor, output_size: i64[3])
+ * Maximum of the windows of adaptive_avg_pool3d. */
+static inline dt_tensor *T_adaptive_max_pool3d(dt_tensor *input, T_Dims output_size) {
+  dt_tensor *result = NULL;
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
+  if (T_stopped_()) return result;
+  T_check(dt_adaptive_max_pool3d(input, output_size_all.p, output_size_all.n, &result));
+  return T_own_tensor_(result);
+}
+
+/** T_adaptive_max_pool3d_with_indices(input: tensor, output_size: i64[3], .indices: where this
+ *     result goes)
+ * Maximum of the windows of adaptive_avg_pool3d, and where they are, as max_pool3d_with_indices
+ * gives them. */
+typedef struct {
+  dt_tensor **indices;
+} T_adaptive_max_pool3d_with_indices_options;
+static inline T_adaptive_max_pool3d_with_indices_options T_adaptive_max_pool3d_with_indices_defaults(
+    void) {
+  T_adaptive_max_pool3d_with_indices_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_adaptive_max_pool3d_with_indices(
+    dt_tensor *input, T_Dims output_size,
+    const T_adaptive_max_pool3d_with_indices_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *indices = NULL;
+  int64_t output_size_room[3];
+  const T_Dims output_size_all = T_repeat_(output_size, 3, output_size_room);
+  if (!T_stopped_()) T_check(dt_adaptive_max_pool3d_with_indices(
+    input, output_size_all.p, output_size_all.n, &result, &indices));
+  if (options->indices) *options->indices = T_own_tensor_(indices);
+  else if (indices) dt_tensor_release(indices);
+  return T_own_tensor_(result);
+}
+#define T_adaptive_max_pool3d_with_indices(...) T_adaptive_max_pool3d_with_indices_with_(__VA_ARGS__, )
+#define T_adaptive_max_pool3d_with_indices_with_(input, output_size, ...) \
+  T_OPTIONS_(adaptive_max_pool3d_with_indices, \
+    T_do_adaptive_max_pool3d_with_indices(input, output_size, &T_adaptive_max_pool3d_with_indices_o), __VA_ARGS__)
+
+/** T_lp_pool3d(input: tensor, norm_type: f64, kernel_size: i64[3], .stride: i64[3]? = absent,
+ *     .ceil_mode: bool = false)
+ * (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative. */
+typedef struct {
+  T_Dims stride;
+  int ceil_mode;
+} T_lp_pool3d_options;
+static inline T_lp_pool3d_options T_lp_pool3d_defaults(void) {
+  T_lp_pool3d_options options = {{NULL, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_lp_pool3d(
+    dt_tensor *input, double norm_type, T_Dims kernel_size, const T_lp_pool3d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  if (T_stopped_()) return result;
+  T_check(dt_lp_pool3d(
+    input, norm_type, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n,
+    options->ceil_mode, &result));
+  return T_own_tensor_(result);
+}
+#define T_lp_pool3d(...) T_lp_pool3d_with_(__VA_ARGS__, )
+#define T_lp_pool3d_with_(input, norm_type, kernel_size, ...) \
+  T_OPTIONS_(lp_pool3d, \
+    T_do_lp_pool3d(input, norm_type, kernel_size, &T_lp_pool3d_o), __VA_ARGS__)
+
+/** T_max_unpool3d(input: tensor, indices: tensor, kernel_size: i64[3], .stride: i64[3]? = absent,
+ *     .padding: i64[3] = [0, 0, 0], .output_size: i64[]? = absent)
+ * The maxima where they were, among zeros: undoes max_pool3d as far as can be. */
+typedef struct {
+  T_Dims stride;
+  T_Dims padding;
+  T_Dims output_size;
+} T_max_unpool3d_options;
+static inline T_max_unpool3d_options T_max_unpool3d_defaults(void) {
+  static const int64_t padding_default[] = {0, 0, 0};
+  T_max_unpool3d_options options = {{NULL, 0}, {padding_default, 3}, {NULL, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_max_unpool3d(
+    dt_tensor *input, dt_tensor *indices, T_Dims kernel_size,
+    const T_max_unpool3d_options *options) {
+  dt_tensor *result = NULL;
+  int64_t kernel_size_room[3];
+  const T_Dims kernel_size_all = T_repeat_(kernel_size, 3, kernel_size_room);
+  int64_t stride_room[3];
+  const T_Dims stride_all = T_repeat_(options->stride, 3, stride_room);
+  int64_t padding_room[3];
+  const T_Dims padding_all = T_repeat_(options->padding, 3, padding_room);
+  if (T_stopped_()) return result;
+  T_check(dt_max_unpool3d(
+    input, indices, kernel_size_all.p, kernel_size_all.n, stride_all.p, stride_all.n, padding_all.p,
+    padding_all.n, options->output_size.p, options->output_size.n, &result));
+  return T_own_tensor_(result);
+}
+#define T_max_unpool3d(...) T_max_unpool3d_with_(__VA_ARGS__, )
+#define T_max_unpool3d_with_(input, indices, kernel_size, ...) \
+  T_OPTIONS_(max_unpool3d, \
+    T_do_max_unpool3d(input, indices, kernel_size, &T_max_unpool3d_o), __VA_ARGS__)
 
 /** T_rand(size: i64[], .generator: generator? = absent, .dtype: dtype? = absent, .device: device? =
  *     absent, .requires_grad: bool = false)

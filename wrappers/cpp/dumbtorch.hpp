@@ -155,7 +155,12 @@ struct ModuleNamedParametersResult;
 struct ModuleNamedBuffersResult;
 struct ModuleStateDictResult;
 struct OptimizerStateDictResult;
+struct MaxPool1dWithIndicesResult;
 struct MaxPool2dWithIndicesResult;
+struct MaxPool3dWithIndicesResult;
+struct AdaptiveMaxPool1dWithIndicesResult;
+struct AdaptiveMaxPool2dWithIndicesResult;
+struct AdaptiveMaxPool3dWithIndicesResult;
 struct MaxDimResult;
 struct MinDimResult;
 struct AminmaxResult;
@@ -1623,6 +1628,18 @@ struct NnConvTranspose3dOptions {
   std::optional<DType> dtype = std::nullopt;
 };
 
+// Named arguments of dt_nn_max_pool1d.
+struct NnMaxPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
 // Named arguments of dt_nn_max_pool2d.
 struct NnMaxPool2dOptions {
   // Step of the window; absent means its size.
@@ -1633,6 +1650,30 @@ struct NnMaxPool2dOptions {
   std::vector<int64_t> dilation = {1, 1};
   // Whether windows may hang over the end.
   bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_max_pool3d.
+struct NnMaxPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Step between the window's points: height, width.
+  std::vector<int64_t> dilation = {1, 1, 1};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_avg_pool1d.
+struct NnAvgPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
 };
 
 // Named arguments of dt_nn_avg_pool2d.
@@ -1647,6 +1688,44 @@ struct NnAvgPool2dOptions {
   bool count_include_pad = true;
   // The divisor to use instead of the window's size.
   std::optional<int64_t> divisor_override = std::nullopt;
+};
+
+// Named arguments of dt_nn_avg_pool3d.
+struct NnAvgPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Rows and columns added on each side: height, width.
+  std::vector<int64_t> padding = {0, 0, 0};
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+  // Whether padding counts in the divisor.
+  bool count_include_pad = true;
+  // The divisor to use instead of the window's size.
+  std::optional<int64_t> divisor_override = std::nullopt;
+};
+
+// Named arguments of dt_nn_lp_pool1d.
+struct NnLpPool1dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_lp_pool2d.
+struct NnLpPool2dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
+};
+
+// Named arguments of dt_nn_lp_pool3d.
+struct NnLpPool3dOptions {
+  // Step of the window; absent means its size.
+  std::optional<std::vector<int64_t>> stride = std::nullopt;
+  // Whether windows may hang over the end.
+  bool ceil_mode = false;
 };
 
 // Named arguments of dt_nn_upsample.
@@ -2212,7 +2291,32 @@ struct OptimizerStateDictResult {
   std::vector<Tensor> tensors;
 };
 
+struct MaxPool1dWithIndicesResult {
+  Tensor values;
+  Tensor indices;
+};
+
 struct MaxPool2dWithIndicesResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct MaxPool3dWithIndicesResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct AdaptiveMaxPool1dWithIndicesResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct AdaptiveMaxPool2dWithIndicesResult {
+  Tensor values;
+  Tensor indices;
+};
+
+struct AdaptiveMaxPool3dWithIndicesResult {
   Tensor values;
   Tensor indices;
 };
@@ -5731,6 +5835,25 @@ inline Module ConvTranspose3d(
   return dumbtorch::Module(out);
 }
 
+// Maximum of each window of [batch, channels, length], or without the batch; functional.max_pool1d
+// has the output size. The module.
+inline Module MaxPool1d(const Ints& kernel_size, const NnMaxPool1dOptions& options = {}) {
+  dt_nn_max_pool1d_options options_c = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto dilation_all = Ints(options.dilation);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_max_pool1d(kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // Maximum of each window of [batch, channels, height, width], or without the batch;
 // functional.max_pool2d has the output size. The module.
 inline Module MaxPool2d(const Ints& kernel_size, const NnMaxPool2dOptions& options = {}) {
@@ -5751,6 +5874,43 @@ inline Module MaxPool2d(const Ints& kernel_size, const NnMaxPool2dOptions& optio
   return dumbtorch::Module(out);
 }
 
+// Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+// functional.max_pool3d has the output size. The module.
+inline Module MaxPool3d(const Ints& kernel_size, const NnMaxPool3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_max_pool3d_options options_c = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(3);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  const auto dilation_all = Ints(options.dilation).repeated(3);
+  options_c.dilation = dilation_all.data();
+  options_c.dilation_n = dilation_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_max_pool3d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of each window of [batch, channels, length], or without the batch; functional.avg_pool1d has
+// the output size. The module.
+inline Module AvgPool1d(const Ints& kernel_size, const NnAvgPool1dOptions& options = {}) {
+  dt_nn_avg_pool1d_options options_c = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  options_c.count_include_pad = options.count_include_pad;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_avg_pool1d(kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // Mean of each window of [batch, channels, height, width], or without the batch;
 // functional.avg_pool2d has the output size. The module.
 inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& options = {}) {
@@ -5767,6 +5927,123 @@ inline Module AvgPool2d(const Ints& kernel_size, const NnAvgPool2dOptions& optio
   options_c.divisor_override = detail::pointer(options.divisor_override);
   dt_module* out = nullptr;
   detail::check(dt_nn_avg_pool2d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of each window of [batch, channels, depth, height, width], or without the batch;
+// functional.avg_pool3d has the output size. The module.
+inline Module AvgPool3d(const Ints& kernel_size, const NnAvgPool3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_avg_pool3d_options options_c = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  const auto padding_all = Ints(options.padding).repeated(3);
+  options_c.padding = padding_all.data();
+  options_c.padding_n = padding_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  options_c.count_include_pad = options.count_include_pad;
+  options_c.divisor_override = detail::pointer(options.divisor_override);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_avg_pool3d(kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of windows that are as equal as can be, of [batch, channels, length], or without the batch.
+// The module.
+inline Module AdaptiveAvgPool1d(const Ints& output_size) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_avg_pool1d(output_size.data(), output_size.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of windows that are as equal as can be, of [batch, channels, length], or without the
+// batch. The module.
+inline Module AdaptiveMaxPool1d(const Ints& output_size) {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_max_pool1d(output_size.data(), output_size.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch. The
+// module.
+inline Module LPPool1d(
+    double norm_type, const Ints& kernel_size, const NnLpPool1dOptions& options = {}) {
+  dt_nn_lp_pool1d_options options_c = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lp_pool1d(norm_type, kernel_size.data(), kernel_size.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of windows that are as equal as can be, of [batch, channels, height, width], or without the
+// batch. The module.
+inline Module AdaptiveAvgPool2d(const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_avg_pool2d(output_size_all.data(), output_size_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of windows that are as equal as can be, of [batch, channels, height, width], or without
+// the batch. The module.
+inline Module AdaptiveMaxPool2d(const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_max_pool2d(output_size_all.data(), output_size_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the batch.
+// The module.
+inline Module LPPool2d(
+    double norm_type, const Ints& kernel_size, const NnLpPool2dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  dt_nn_lp_pool2d_options options_c = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(2) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lp_pool2d(
+    norm_type, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Mean of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+// without the batch. The module.
+inline Module AdaptiveAvgPool3d(const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_avg_pool3d(output_size_all.data(), output_size_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// Maximum of windows that are as equal as can be, of [batch, channels, depth, height, width], or
+// without the batch. The module.
+inline Module AdaptiveMaxPool3d(const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_adaptive_max_pool3d(output_size_all.data(), output_size_all.size(), &out));
+  return dumbtorch::Module(out);
+}
+
+// (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or without the
+// batch. The module.
+inline Module LPPool3d(
+    double norm_type, const Ints& kernel_size, const NnLpPool3dOptions& options = {}) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  dt_nn_lp_pool3d_options options_c = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  const auto stride_all = options.stride ? Ints(*options.stride).repeated(3) : Ints(std::nullopt);
+  options_c.stride = stride_all.data();
+  options_c.stride_n = stride_all.size();
+  options_c.ceil_mode = options.ceil_mode;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lp_pool3d(
+    norm_type, kernel_size_all.data(), kernel_size_all.size(), &options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -7033,6 +7310,44 @@ inline Tensor softmin(const Tensor& input, int64_t dim, std::optional<DType> dty
   return Tensor(out);
 }
 
+// Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel - 1) - 1) /
+// stride + 1, rounded down, or up in ceil_mode.
+inline Tensor max_pool1d(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0}, const Ints& dilation = {1}, bool ceil_mode = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_max_pool1d(
+    input.handle(), kernel_size.data(), kernel_size.size(), stride.data(), stride.size(),
+    padding.data(), padding.size(), dilation.data(), dilation.size(), ceil_mode, &out));
+  return Tensor(out);
+}
+
+// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+// may. The maxima, and their positions in the length (int64).
+inline MaxPool1dWithIndicesResult max_pool1d_with_indices(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0}, const Ints& dilation = {1}, bool ceil_mode = false) {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_max_pool1d_with_indices(
+    input.handle(), kernel_size.data(), kernel_size.size(), stride.data(), stride.size(),
+    padding.data(), padding.size(), dilation.data(), dilation.size(), ceil_mode, &values,
+    &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+// Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1, rounded down,
+// or up in ceil_mode.
+inline Tensor avg_pool1d(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0}, bool ceil_mode = false, bool count_include_pad = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_avg_pool1d(
+    input.handle(), kernel_size.data(), kernel_size.size(), stride.data(), stride.size(),
+    padding.data(), padding.size(), ceil_mode, count_include_pad, &out));
+  return Tensor(out);
+}
+
 // Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel - 1) -
 // 1) / stride + 1, rounded down, or up in ceil_mode.
 inline Tensor max_pool2d(
@@ -7082,6 +7397,227 @@ inline Tensor avg_pool2d(
     input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
     stride_all.size(), padding_all.data(), padding_all.size(), ceil_mode, count_include_pad,
     detail::pointer(divisor_override), &out));
+  return Tensor(out);
+}
+
+// Maximum of each window. Depth, height and width become (size + 2 * padding - dilation * (kernel -
+// 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+inline Tensor max_pool3d(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0, 0, 0}, const Ints& dilation = {1, 1, 1}, bool ceil_mode = false) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  const Ints stride_all = Ints(stride).repeated(3);
+  const Ints padding_all = Ints(padding).repeated(3);
+  const Ints dilation_all = Ints(dilation).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_max_pool3d(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
+    stride_all.size(), padding_all.data(), padding_all.size(), dilation_all.data(),
+    dilation_all.size(), ceil_mode, &out));
+  return Tensor(out);
+}
+
+// Maximum of each window, and where it is: -1 of a window that holds padding alone, as dilated ones
+// may. The maxima, and their positions in the flattened depth x height x width (int64).
+inline MaxPool3dWithIndicesResult max_pool3d_with_indices(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0, 0, 0}, const Ints& dilation = {1, 1, 1}, bool ceil_mode = false) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  const Ints stride_all = Ints(stride).repeated(3);
+  const Ints padding_all = Ints(padding).repeated(3);
+  const Ints dilation_all = Ints(dilation).repeated(3);
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_max_pool3d_with_indices(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
+    stride_all.size(), padding_all.data(), padding_all.size(), dilation_all.data(),
+    dilation_all.size(), ceil_mode, &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+// Mean of each window. Depth, height and width become (size + 2 * padding - kernel) / stride + 1,
+// rounded down, or up in ceil_mode.
+inline Tensor avg_pool3d(
+    const Tensor& input, const Ints& kernel_size, const Ints& stride = std::nullopt,
+    const Ints& padding = {0, 0, 0}, bool ceil_mode = false, bool count_include_pad = true,
+    std::optional<int64_t> divisor_override = std::nullopt) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  const Ints stride_all = Ints(stride).repeated(3);
+  const Ints padding_all = Ints(padding).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_avg_pool3d(
+    input.handle(), kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
+    stride_all.size(), padding_all.data(), padding_all.size(), ceil_mode, count_include_pad,
+    detail::pointer(divisor_override), &out));
+  return Tensor(out);
+}
+
+// Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+// floor(i * n / m) and ends before ceil((i + 1) * n / m).
+inline Tensor adaptive_avg_pool1d(const Tensor& input, const Ints& output_size) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_adaptive_avg_pool1d(input.handle(), output_size.data(), output_size.size(), &out));
+  return Tensor(out);
+}
+
+// Maximum of the windows of adaptive_avg_pool1d.
+inline Tensor adaptive_max_pool1d(const Tensor& input, const Ints& output_size) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_adaptive_max_pool1d(input.handle(), output_size.data(), output_size.size(), &out));
+  return Tensor(out);
+}
+
+// Maximum of the windows of adaptive_avg_pool1d, and where they are, as max_pool1d_with_indices
+// gives them.
+inline AdaptiveMaxPool1dWithIndicesResult adaptive_max_pool1d_with_indices(
+    const Tensor& input, const Ints& output_size) {
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_adaptive_max_pool1d_with_indices(
+    input.handle(), output_size.data(), output_size.size(), &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+// (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+inline Tensor lp_pool1d(
+    const Tensor& input, double norm_type, const Ints& kernel_size,
+    const Ints& stride = std::nullopt, bool ceil_mode = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_lp_pool1d(
+    input.handle(), norm_type, kernel_size.data(), kernel_size.size(), stride.data(), stride.size(),
+    ceil_mode, &out));
+  return Tensor(out);
+}
+
+// The maxima where they were, among zeros: undoes max_pool1d as far as can be.
+inline Tensor max_unpool1d(
+    const Tensor& input, const Tensor& indices, const Ints& kernel_size,
+    const Ints& stride = std::nullopt, const Ints& padding = {0},
+    const Ints& output_size = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_max_unpool1d(
+    input.handle(), indices.handle(), kernel_size.data(), kernel_size.size(), stride.data(),
+    stride.size(), padding.data(), padding.size(), output_size.data(), output_size.size(), &out));
+  return Tensor(out);
+}
+
+// Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+// floor(i * n / m) and ends before ceil((i + 1) * n / m).
+inline Tensor adaptive_avg_pool2d(const Tensor& input, const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_adaptive_avg_pool2d(
+    input.handle(), output_size_all.data(), output_size_all.size(), &out));
+  return Tensor(out);
+}
+
+// Maximum of the windows of adaptive_avg_pool2d.
+inline Tensor adaptive_max_pool2d(const Tensor& input, const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_adaptive_max_pool2d(
+    input.handle(), output_size_all.data(), output_size_all.size(), &out));
+  return Tensor(out);
+}
+
+// Maximum of the windows of adaptive_avg_pool2d, and where they are, as max_pool2d_with_indices
+// gives them.
+inline AdaptiveMaxPool2dWithIndicesResult adaptive_max_pool2d_with_indices(
+    const Tensor& input, const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(2);
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_adaptive_max_pool2d_with_indices(
+    input.handle(), output_size_all.data(), output_size_all.size(), &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+// (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+inline Tensor lp_pool2d(
+    const Tensor& input, double norm_type, const Ints& kernel_size,
+    const Ints& stride = std::nullopt, bool ceil_mode = false) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints stride_all = Ints(stride).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_lp_pool2d(
+    input.handle(), norm_type, kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
+    stride_all.size(), ceil_mode, &out));
+  return Tensor(out);
+}
+
+// The maxima where they were, among zeros: undoes max_pool2d as far as can be.
+inline Tensor max_unpool2d(
+    const Tensor& input, const Tensor& indices, const Ints& kernel_size,
+    const Ints& stride = std::nullopt, const Ints& padding = {0, 0},
+    const Ints& output_size = std::nullopt) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(2);
+  const Ints stride_all = Ints(stride).repeated(2);
+  const Ints padding_all = Ints(padding).repeated(2);
+  dt_tensor* out = nullptr;
+  detail::check(dt_max_unpool2d(
+    input.handle(), indices.handle(), kernel_size_all.data(), kernel_size_all.size(),
+    stride_all.data(), stride_all.size(), padding_all.data(), padding_all.size(),
+    output_size.data(), output_size.size(), &out));
+  return Tensor(out);
+}
+
+// Mean of windows that are as equal as can be: of n elements and m windows, the i-th begins at
+// floor(i * n / m) and ends before ceil((i + 1) * n / m).
+inline Tensor adaptive_avg_pool3d(const Tensor& input, const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_adaptive_avg_pool3d(
+    input.handle(), output_size_all.data(), output_size_all.size(), &out));
+  return Tensor(out);
+}
+
+// Maximum of the windows of adaptive_avg_pool3d.
+inline Tensor adaptive_max_pool3d(const Tensor& input, const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_adaptive_max_pool3d(
+    input.handle(), output_size_all.data(), output_size_all.size(), &out));
+  return Tensor(out);
+}
+
+// Maximum of the windows of adaptive_avg_pool3d, and where they are, as max_pool3d_with_indices
+// gives them.
+inline AdaptiveMaxPool3dWithIndicesResult adaptive_max_pool3d_with_indices(
+    const Tensor& input, const Ints& output_size) {
+  const Ints output_size_all = Ints(output_size).repeated(3);
+  dt_tensor* values = nullptr;
+  dt_tensor* indices = nullptr;
+  detail::check(dt_adaptive_max_pool3d_with_indices(
+    input.handle(), output_size_all.data(), output_size_all.size(), &values, &indices));
+  return {Tensor(values), Tensor(indices)};
+}
+
+// (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+inline Tensor lp_pool3d(
+    const Tensor& input, double norm_type, const Ints& kernel_size,
+    const Ints& stride = std::nullopt, bool ceil_mode = false) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  const Ints stride_all = Ints(stride).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_lp_pool3d(
+    input.handle(), norm_type, kernel_size_all.data(), kernel_size_all.size(), stride_all.data(),
+    stride_all.size(), ceil_mode, &out));
+  return Tensor(out);
+}
+
+// The maxima where they were, among zeros: undoes max_pool3d as far as can be.
+inline Tensor max_unpool3d(
+    const Tensor& input, const Tensor& indices, const Ints& kernel_size,
+    const Ints& stride = std::nullopt, const Ints& padding = {0, 0, 0},
+    const Ints& output_size = std::nullopt) {
+  const Ints kernel_size_all = Ints(kernel_size).repeated(3);
+  const Ints stride_all = Ints(stride).repeated(3);
+  const Ints padding_all = Ints(padding).repeated(3);
+  dt_tensor* out = nullptr;
+  detail::check(dt_max_unpool3d(
+    input.handle(), indices.handle(), kernel_size_all.data(), kernel_size_all.size(),
+    stride_all.data(), stride_all.size(), padding_all.data(), padding_all.size(),
+    output_size.data(), output_size.size(), &out));
   return Tensor(out);
 }
 
@@ -9634,9 +10170,11 @@ using functional::cosine_similarity;
 using functional::pairwise_distance;
 using functional::pdist;
 using functional::layer_norm;
+using functional::max_pool1d;
+using functional::avg_pool1d;
 using functional::max_pool2d;
-using functional::max_pool2d_with_indices;
-using functional::avg_pool2d;
+using functional::max_pool3d;
+using functional::adaptive_avg_pool1d;
 
 namespace linalg {
 using dumbtorch::matrix_power;

@@ -434,14 +434,79 @@ module dumbtorch_functions
     procedure dt_nn_conv_transpose3d
   end interface
 
+  public :: nn_max_pool1d
+  interface nn_max_pool1d
+    procedure dt_nn_max_pool1d
+  end interface
+
   public :: nn_max_pool2d
   interface nn_max_pool2d
     procedure dt_nn_max_pool2d
   end interface
 
+  public :: nn_max_pool3d
+  interface nn_max_pool3d
+    procedure dt_nn_max_pool3d
+  end interface
+
+  public :: nn_avg_pool1d
+  interface nn_avg_pool1d
+    procedure dt_nn_avg_pool1d
+  end interface
+
   public :: nn_avg_pool2d
   interface nn_avg_pool2d
     procedure dt_nn_avg_pool2d
+  end interface
+
+  public :: nn_avg_pool3d
+  interface nn_avg_pool3d
+    procedure dt_nn_avg_pool3d
+  end interface
+
+  public :: nn_adaptive_avg_pool1d
+  interface nn_adaptive_avg_pool1d
+    procedure dt_nn_adaptive_avg_pool1d
+  end interface
+
+  public :: nn_adaptive_max_pool1d
+  interface nn_adaptive_max_pool1d
+    procedure dt_nn_adaptive_max_pool1d
+  end interface
+
+  public :: nn_lp_pool1d
+  interface nn_lp_pool1d
+    procedure dt_nn_lp_pool1d
+  end interface
+
+  public :: nn_adaptive_avg_pool2d
+  interface nn_adaptive_avg_pool2d
+    procedure dt_nn_adaptive_avg_pool2d
+  end interface
+
+  public :: nn_adaptive_max_pool2d
+  interface nn_adaptive_max_pool2d
+    procedure dt_nn_adaptive_max_pool2d
+  end interface
+
+  public :: nn_lp_pool2d
+  interface nn_lp_pool2d
+    procedure dt_nn_lp_pool2d
+  end interface
+
+  public :: nn_adaptive_avg_pool3d
+  interface nn_adaptive_avg_pool3d
+    procedure dt_nn_adaptive_avg_pool3d
+  end interface
+
+  public :: nn_adaptive_max_pool3d
+  interface nn_adaptive_max_pool3d
+    procedure dt_nn_adaptive_max_pool3d
+  end interface
+
+  public :: nn_lp_pool3d
+  interface nn_lp_pool3d
+    procedure dt_nn_lp_pool3d
   end interface
 
   public :: nn_upsample
@@ -2754,6 +2819,21 @@ module dumbtorch_functions
     procedure dt_addcdiv_
   end interface
 
+  public :: max_pool1d
+  interface max_pool1d
+    procedure dt_max_pool1d
+  end interface
+
+  public :: max_pool1d_with_indices
+  interface max_pool1d_with_indices
+    procedure dt_max_pool1d_with_indices
+  end interface
+
+  public :: avg_pool1d
+  interface avg_pool1d
+    procedure dt_avg_pool1d
+  end interface
+
   public :: max_pool2d
   interface max_pool2d
     procedure dt_max_pool2d
@@ -2767,6 +2847,96 @@ module dumbtorch_functions
   public :: avg_pool2d
   interface avg_pool2d
     procedure dt_avg_pool2d
+  end interface
+
+  public :: max_pool3d
+  interface max_pool3d
+    procedure dt_max_pool3d
+  end interface
+
+  public :: max_pool3d_with_indices
+  interface max_pool3d_with_indices
+    procedure dt_max_pool3d_with_indices
+  end interface
+
+  public :: avg_pool3d
+  interface avg_pool3d
+    procedure dt_avg_pool3d
+  end interface
+
+  public :: adaptive_avg_pool1d
+  interface adaptive_avg_pool1d
+    procedure dt_adaptive_avg_pool1d
+  end interface
+
+  public :: adaptive_max_pool1d
+  interface adaptive_max_pool1d
+    procedure dt_adaptive_max_pool1d
+  end interface
+
+  public :: adaptive_max_pool1d_with_indices
+  interface adaptive_max_pool1d_with_indices
+    procedure dt_adaptive_max_pool1d_with_indices
+  end interface
+
+  public :: lp_pool1d
+  interface lp_pool1d
+    procedure dt_lp_pool1d
+  end interface
+
+  public :: max_unpool1d
+  interface max_unpool1d
+    procedure dt_max_unpool1d
+  end interface
+
+  public :: adaptive_avg_pool2d
+  interface adaptive_avg_pool2d
+    procedure dt_adaptive_avg_pool2d
+  end interface
+
+  public :: adaptive_max_pool2d
+  interface adaptive_max_pool2d
+    procedure dt_adaptive_max_pool2d
+  end interface
+
+  public :: adaptive_max_pool2d_with_indices
+  interface adaptive_max_pool2d_with_indices
+    procedure dt_adaptive_max_pool2d_with_indices
+  end interface
+
+  public :: lp_pool2d
+  interface lp_pool2d
+    procedure dt_lp_pool2d
+  end interface
+
+  public :: max_unpool2d
+  interface max_unpool2d
+    procedure dt_max_unpool2d
+  end interface
+
+  public :: adaptive_avg_pool3d
+  interface adaptive_avg_pool3d
+    procedure dt_adaptive_avg_pool3d
+  end interface
+
+  public :: adaptive_max_pool3d
+  interface adaptive_max_pool3d
+    procedure dt_adaptive_max_pool3d
+  end interface
+
+  public :: adaptive_max_pool3d_with_indices
+  interface adaptive_max_pool3d_with_indices
+    procedure dt_adaptive_max_pool3d_with_indices
+  end interface
+
+  public :: lp_pool3d
+  interface lp_pool3d
+    procedure dt_lp_pool3d
+  end interface
+
+  public :: max_unpool3d
+  interface max_unpool3d
+    procedure dt_max_unpool3d
   end interface
 
   public :: rand
@@ -5039,9 +5209,9 @@ contains
     call dtf_end(f)
   end function
 
-  ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the
-  ! batch; functional.max_pool2d has the output size. The module.
-  function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
+  ! nn_max_pool1d: Maximum of each window of [batch, channels, length], or without the batch;
+  ! functional.max_pool1d has the output size. The module.
+  function dt_nn_max_pool1d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
       errmsg) result(out)
     class(*), intent(in) :: kernel_size(:)
     class(*), intent(in), optional :: stride(:)
@@ -5063,6 +5233,78 @@ contains
     call dtf_end(f)
   end function
 
+  ! nn_max_pool2d: Maximum of each window of [batch, channels, height, width], or without the
+  ! batch; functional.max_pool2d has the output size. The module.
+  function dt_nn_max_pool2d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 8)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(dilation)) call give_list(f, 3, dilation)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_max_pool3d: Maximum of each window of [batch, channels, depth, height, width], or without
+  ! the batch; functional.max_pool3d has the output size. The module.
+  function dt_nn_max_pool3d(kernel_size, stride, padding, dilation, ceil_mode, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 9)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(dilation)) call give_list(f, 3, dilation)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_avg_pool1d: Mean of each window of [batch, channels, length], or without the batch;
+  ! functional.avg_pool1d has the output size. The module.
+  function dt_nn_avg_pool1d(kernel_size, stride, padding, ceil_mode, count_include_pad, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    logical, intent(in), optional :: ceil_mode
+    logical, intent(in), optional :: count_include_pad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 10)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    if (present(count_include_pad)) call give(f, 4, count_include_pad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! nn_avg_pool2d: Mean of each window of [batch, channels, height, width], or without the batch;
   ! functional.avg_pool2d has the output size. The module.
   function dt_nn_avg_pool2d(kernel_size, stride, padding, ceil_mode, count_include_pad, &
@@ -5077,13 +5319,192 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 8)
+    call dtf_begin(f, 11)
     call give_list(f, 0, kernel_size)
     if (present(stride)) call give_list(f, 1, stride)
     if (present(padding)) call give_list(f, 2, padding)
     if (present(ceil_mode)) call give(f, 3, ceil_mode)
     if (present(count_include_pad)) call give(f, 4, count_include_pad)
     if (present(divisor_override)) call give(f, 5, divisor_override)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_avg_pool3d: Mean of each window of [batch, channels, depth, height, width], or without the
+  ! batch; functional.avg_pool3d has the output size. The module.
+  function dt_nn_avg_pool3d(kernel_size, stride, padding, ceil_mode, count_include_pad, &
+      divisor_override, stat, errmsg) result(out)
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    logical, intent(in), optional :: ceil_mode
+    logical, intent(in), optional :: count_include_pad
+    class(*), intent(in), optional :: divisor_override
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 12)
+    call give_list(f, 0, kernel_size)
+    if (present(stride)) call give_list(f, 1, stride)
+    if (present(padding)) call give_list(f, 2, padding)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    if (present(count_include_pad)) call give(f, 4, count_include_pad)
+    if (present(divisor_override)) call give(f, 5, divisor_override)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_avg_pool1d: Mean of windows that are as equal as can be, of [batch, channels,
+  ! length], or without the batch. The module.
+  function dt_nn_adaptive_avg_pool1d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 13)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_max_pool1d: Maximum of windows that are as equal as can be, of [batch, channels,
+  ! length], or without the batch. The module.
+  function dt_nn_adaptive_max_pool1d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 14)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_lp_pool1d: (sum of x^p over each window)^(1/p), of [batch, channels, length], or without
+  ! the batch. The module.
+  function dt_nn_lp_pool1d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 15)
+    call give(f, 0, norm_type)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_avg_pool2d: Mean of windows that are as equal as can be, of [batch, channels,
+  ! height, width], or without the batch. The module.
+  function dt_nn_adaptive_avg_pool2d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 16)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_max_pool2d: Maximum of windows that are as equal as can be, of [batch, channels,
+  ! height, width], or without the batch. The module.
+  function dt_nn_adaptive_max_pool2d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 17)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_lp_pool2d: (sum of x^p over each window)^(1/p), of [batch, channels, height, width], or
+  ! without the batch. The module.
+  function dt_nn_lp_pool2d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 18)
+    call give(f, 0, norm_type)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_avg_pool3d: Mean of windows that are as equal as can be, of [batch, channels,
+  ! depth, height, width], or without the batch. The module.
+  function dt_nn_adaptive_avg_pool3d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 19)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_adaptive_max_pool3d: Maximum of windows that are as equal as can be, of [batch, channels,
+  ! depth, height, width], or without the batch. The module.
+  function dt_nn_adaptive_max_pool3d(output_size, stat, errmsg) result(out)
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 20)
+    call give_list(f, 0, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_lp_pool3d: (sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width],
+  ! or without the batch. The module.
+  function dt_nn_lp_pool3d(norm_type, kernel_size, stride, ceil_mode, stat, errmsg) result(out)
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 21)
+    call give(f, 0, norm_type)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(ceil_mode)) call give(f, 3, ceil_mode)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5099,7 +5520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 9)
+    call dtf_begin(f, 22)
     if (present(size)) call give_list(f, 0, size)
     if (present(scale_factor)) call give_list(f, 1, scale_factor)
     if (present(mode)) call give(f, 2, mode)
@@ -5125,7 +5546,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 10)
+    call dtf_begin(f, 23)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -5156,7 +5577,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 11)
+    call dtf_begin(f, 24)
     call give(f, 0, num_features)
     if (present(eps)) call give(f, 1, eps)
     if (present(momentum)) call give(f, 2, momentum)
@@ -5184,7 +5605,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 12)
+    call dtf_begin(f, 25)
     call give_list(f, 0, normalized_shape)
     if (present(eps)) call give(f, 1, eps)
     if (present(elementwise_affine)) call give(f, 2, elementwise_affine)
@@ -5205,7 +5626,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 13)
+    call dtf_begin(f, 26)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -5230,7 +5651,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 14)
+    call dtf_begin(f, 27)
     call give(f, 0, num_embeddings)
     call give(f, 1, embedding_dim)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -5253,7 +5674,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 15)
+    call dtf_begin(f, 28)
     if (present(start_dim)) call give(f, 0, start_dim)
     if (present(end_dim)) call give(f, 1, end_dim)
     call finish(f, stat, errmsg)
@@ -5267,7 +5688,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 16)
+    call dtf_begin(f, 29)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5280,7 +5701,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 17)
+    call dtf_begin(f, 30)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5295,7 +5716,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 18)
+    call dtf_begin(f, 31)
     if (present(negative_slope)) call give(f, 0, negative_slope)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -5311,7 +5732,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 19)
+    call dtf_begin(f, 32)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -5328,7 +5749,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 20)
+    call dtf_begin(f, 33)
     if (present(beta)) call give(f, 0, beta)
     if (present(threshold)) call give(f, 1, threshold)
     call finish(f, stat, errmsg)
@@ -5343,7 +5764,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 21)
+    call dtf_begin(f, 34)
     if (present(approximate)) call give(f, 0, approximate)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5357,7 +5778,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 22)
+    call dtf_begin(f, 35)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5370,7 +5791,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 23)
+    call dtf_begin(f, 36)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5382,7 +5803,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 24)
+    call dtf_begin(f, 37)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5394,7 +5815,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 25)
+    call dtf_begin(f, 38)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5409,7 +5830,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 26)
+    call dtf_begin(f, 39)
     if (present(min_val)) call give(f, 0, min_val)
     if (present(max_val)) call give(f, 1, max_val)
     if (present(inplace)) call give(f, 2, inplace)
@@ -5425,7 +5846,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 27)
+    call dtf_begin(f, 40)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5439,7 +5860,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 28)
+    call dtf_begin(f, 41)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5453,7 +5874,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 29)
+    call dtf_begin(f, 42)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5467,7 +5888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 30)
+    call dtf_begin(f, 43)
     if (present(lambd)) call give(f, 0, lambd)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5481,7 +5902,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 31)
+    call dtf_begin(f, 44)
     if (present(lambd)) call give(f, 0, lambd)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5494,7 +5915,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 32)
+    call dtf_begin(f, 45)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5509,7 +5930,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 33)
+    call dtf_begin(f, 46)
     call give(f, 0, threshold)
     call give(f, 1, value)
     if (present(inplace)) call give(f, 2, inplace)
@@ -5524,7 +5945,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 34)
+    call dtf_begin(f, 47)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5537,7 +5958,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 35)
+    call dtf_begin(f, 48)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5552,7 +5973,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 36)
+    call dtf_begin(f, 49)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -5567,7 +5988,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 37)
+    call dtf_begin(f, 50)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5581,7 +6002,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 38)
+    call dtf_begin(f, 51)
     if (present(dim)) call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5598,7 +6019,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 39)
+    call dtf_begin(f, 52)
     if (present(num_parameters)) call give(f, 0, num_parameters)
     if (present(init)) call give(f, 1, init)
     if (present(device)) call give(f, 2, device)
@@ -5615,7 +6036,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 40)
+    call dtf_begin(f, 53)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5629,7 +6050,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 41)
+    call dtf_begin(f, 54)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5643,7 +6064,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 42)
+    call dtf_begin(f, 55)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5657,7 +6078,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 43)
+    call dtf_begin(f, 56)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5671,7 +6092,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 44)
+    call dtf_begin(f, 57)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5688,7 +6109,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 45)
+    call dtf_begin(f, 58)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -5709,7 +6130,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 46)
+    call dtf_begin(f, 59)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -5728,7 +6149,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 47)
+    call dtf_begin(f, 60)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -5745,7 +6166,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 48)
+    call dtf_begin(f, 61)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     if (present(pos_weight)) call give(f, 2, pos_weight)
@@ -5762,7 +6183,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 49)
+    call dtf_begin(f, 62)
     call give(f, 0, dim)
     call give_list(f, 1, unflattened_size)
     call finish(f, stat, errmsg)
@@ -5782,7 +6203,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 50)
+    call dtf_begin(f, 63)
     call give_list(f, 0, output_size)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -5803,7 +6224,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 51)
+    call dtf_begin(f, 64)
     call give_list(f, 0, kernel_size)
     if (present(dilation)) call give_list(f, 1, dilation)
     if (present(padding)) call give_list(f, 2, padding)
@@ -5820,7 +6241,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 52)
+    call dtf_begin(f, 65)
     call give(f, 0, upscale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5834,7 +6255,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 53)
+    call dtf_begin(f, 66)
     call give(f, 0, downscale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5849,7 +6270,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 54)
+    call dtf_begin(f, 67)
     call give(f, 0, groups)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5863,7 +6284,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 55)
+    call dtf_begin(f, 68)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5877,7 +6298,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 56)
+    call dtf_begin(f, 69)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5891,7 +6312,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 57)
+    call dtf_begin(f, 70)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5906,7 +6327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 58)
+    call dtf_begin(f, 71)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -5922,7 +6343,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 59)
+    call dtf_begin(f, 72)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -5938,7 +6359,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 60)
+    call dtf_begin(f, 73)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -5954,7 +6375,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 61)
+    call dtf_begin(f, 74)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5969,7 +6390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 62)
+    call dtf_begin(f, 75)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5984,7 +6405,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 63)
+    call dtf_begin(f, 76)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5998,7 +6419,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 64)
+    call dtf_begin(f, 77)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6012,7 +6433,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 65)
+    call dtf_begin(f, 78)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6026,7 +6447,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 66)
+    call dtf_begin(f, 79)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6041,7 +6462,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 67)
+    call dtf_begin(f, 80)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6056,7 +6477,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 68)
+    call dtf_begin(f, 81)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6071,7 +6492,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 69)
+    call dtf_begin(f, 82)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6092,7 +6513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 70)
+    call dtf_begin(f, 83)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(momentum)) call give(f, 2, momentum)
@@ -6121,7 +6542,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 71)
+    call dtf_begin(f, 84)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6151,7 +6572,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 72)
+    call dtf_begin(f, 85)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6181,7 +6602,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 73)
+    call dtf_begin(f, 86)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(alpha)) call give(f, 2, alpha)
@@ -6209,7 +6630,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 74)
+    call dtf_begin(f, 87)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lr_decay)) call give(f, 2, lr_decay)
@@ -6235,7 +6656,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 75)
+    call dtf_begin(f, 88)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(rho)) call give(f, 2, rho)
@@ -6261,7 +6682,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 76)
+    call dtf_begin(f, 89)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6290,7 +6711,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 77)
+    call dtf_begin(f, 90)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6320,7 +6741,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 78)
+    call dtf_begin(f, 91)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6349,7 +6770,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 79)
+    call dtf_begin(f, 92)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lambd)) call give(f, 2, lambd)
@@ -6376,7 +6797,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 80)
+    call dtf_begin(f, 93)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(etaminus)) call give(f, 2, etaminus)
@@ -6398,7 +6819,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 81)
+    call dtf_begin(f, 94)
     call give(f, 0, optimizer)
     call give(f, 1, step_size)
     if (present(gamma)) call give(f, 2, gamma)
@@ -6416,7 +6837,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 82)
+    call dtf_begin(f, 95)
     call give(f, 0, optimizer)
     call give(f, 1, t_max)
     if (present(eta_min)) call give(f, 2, eta_min)
@@ -6437,7 +6858,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 83)
+    call dtf_begin(f, 96)
     call give(f, 0, input)
     if (present(gradient)) call give(f, 1, gradient)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -6458,7 +6879,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 84)
+    call dtf_begin(f, 97)
     call give_list(f, 0, tensors)
     if (present(grad_tensors)) call give_list(f, 1, grad_tensors)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -6482,7 +6903,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 85)
+    call dtf_begin(f, 98)
     call give_list(f, 0, outputs)
     call give_list(f, 1, inputs)
     if (present(grad_outputs)) call give_list(f, 2, grad_outputs)
@@ -6502,7 +6923,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 86)
+    call dtf_begin(f, 99)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -6519,7 +6940,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 87)
+    call dtf_begin(f, 100)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -6533,7 +6954,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 88)
+    call dtf_begin(f, 101)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -6553,7 +6974,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 89)
+    call dtf_begin(f, 102)
     if (present(name)) call give(f, 0, name)
     call give_list(f, 1, inputs)
     call give_list(f, 2, outputs)
@@ -6581,7 +7002,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 90)
+    call dtf_begin(f, 103)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6608,7 +7029,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 91)
+    call dtf_begin(f, 104)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6638,7 +7059,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 92)
+    call dtf_begin(f, 105)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6668,7 +7089,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 93)
+    call dtf_begin(f, 106)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6695,7 +7116,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 94)
+    call dtf_begin(f, 107)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6726,7 +7147,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 95)
+    call dtf_begin(f, 108)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6756,7 +7177,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 96)
+    call dtf_begin(f, 109)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6783,7 +7204,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 97)
+    call dtf_begin(f, 110)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6814,7 +7235,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 98)
+    call dtf_begin(f, 111)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -6839,7 +7260,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 99)
+    call dtf_begin(f, 112)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -6862,7 +7283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 100)
+    call dtf_begin(f, 113)
     call give_list(f, 0, size)
     call give_list(f, 1, stride)
     if (present(dtype)) call give(f, 2, dtype)
@@ -6887,7 +7308,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 101)
+    call dtf_begin(f, 114)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -6909,7 +7330,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 102)
+    call dtf_begin(f, 115)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -6929,7 +7350,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 103)
+    call dtf_begin(f, 116)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -6950,7 +7371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 104)
+    call dtf_begin(f, 117)
     call give_list(f, 0, size)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -6973,7 +7394,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 105)
+    call dtf_begin(f, 118)
     call give(f, 0, start)
     call give(f, 1, end)
     if (present(step)) call give(f, 2, step)
@@ -6998,7 +7419,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 106)
+    call dtf_begin(f, 119)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -7024,7 +7445,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 107)
+    call dtf_begin(f, 120)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -7048,7 +7469,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 108)
+    call dtf_begin(f, 121)
     call give(f, 0, n)
     if (present(m)) call give(f, 1, m)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7069,7 +7490,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 109)
+    call dtf_begin(f, 122)
     call give(f, 0, s)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7091,7 +7512,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 110)
+    call dtf_begin(f, 123)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7114,7 +7535,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 111)
+    call dtf_begin(f, 124)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7137,7 +7558,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 112)
+    call dtf_begin(f, 125)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7161,7 +7582,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 113)
+    call dtf_begin(f, 126)
     call give(f, 0, input)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7184,7 +7605,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 114)
+    call dtf_begin(f, 127)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7206,7 +7627,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 115)
+    call dtf_begin(f, 128)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7228,7 +7649,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 116)
+    call dtf_begin(f, 129)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7252,7 +7673,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 117)
+    call dtf_begin(f, 130)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give(f, 2, fill_value)
@@ -7275,7 +7696,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 118)
+    call dtf_begin(f, 131)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7295,7 +7716,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 119)
+    call dtf_begin(f, 132)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(device)) call give(f, 2, device)
@@ -7315,7 +7736,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 120)
+    call dtf_begin(f, 133)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7334,7 +7755,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 121)
+    call dtf_begin(f, 134)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -7349,7 +7770,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 122)
+    call dtf_begin(f, 135)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -7364,7 +7785,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 123)
+    call dtf_begin(f, 136)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -7385,7 +7806,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 124)
+    call dtf_begin(f, 137)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7405,7 +7826,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 125)
+    call dtf_begin(f, 138)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -7423,7 +7844,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 126)
+    call dtf_begin(f, 139)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(non_blocking)) call give(f, 2, non_blocking)
@@ -7441,7 +7862,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 127)
+    call dtf_begin(f, 140)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -7457,7 +7878,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 128)
+    call dtf_begin(f, 141)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(non_blocking)) call give(f, 2, non_blocking)
@@ -7472,7 +7893,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 129)
+    call dtf_begin(f, 142)
     call give(f, 0, input)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -7485,7 +7906,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 130)
+    call dtf_begin(f, 143)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7498,7 +7919,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_dataset) :: out
     type(frame) :: f
-    call dtf_begin(f, 131)
+    call dtf_begin(f, 144)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7512,7 +7933,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 132)
+    call dtf_begin(f, 145)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -7533,7 +7954,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_data_loader) :: out
     type(frame) :: f
-    call dtf_begin(f, 133)
+    call dtf_begin(f, 146)
     call give(f, 0, dataset)
     if (present(batch_size)) call give(f, 1, batch_size)
     if (present(shuffle)) call give(f, 2, shuffle)
@@ -7553,7 +7974,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 134)
+    call dtf_begin(f, 147)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -7566,7 +7987,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 135)
+    call dtf_begin(f, 148)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7580,7 +8001,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 136)
+    call dtf_begin(f, 149)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -7595,7 +8016,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 137)
+    call dtf_begin(f, 150)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7611,7 +8032,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 138)
+    call dtf_begin(f, 151)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -7629,7 +8050,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 139)
+    call dtf_begin(f, 152)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -7648,7 +8069,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 140)
+    call dtf_begin(f, 153)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
@@ -7665,7 +8086,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 141)
+    call dtf_begin(f, 154)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, out)
@@ -7682,7 +8103,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 142)
+    call dtf_begin(f, 155)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -7702,7 +8123,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 143)
+    call dtf_begin(f, 156)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
@@ -7719,7 +8140,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 144)
+    call dtf_begin(f, 157)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, out)
@@ -7734,7 +8155,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 145)
+    call dtf_begin(f, 158)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, records)
@@ -7750,7 +8171,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 146)
+    call dtf_begin(f, 159)
     call give_texts(f, 0, names)
     call give_list(f, 1, records)
     call finish(f, stat, errmsg)
@@ -7767,7 +8188,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: records
     type(frame) :: f
-    call dtf_begin(f, 147)
+    call dtf_begin(f, 160)
     call give(f, 0, path)
     if (present(mmap)) call give(f, 1, mmap)
     call finish(f, stat, errmsg)
@@ -7784,7 +8205,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: records
     type(frame) :: f
-    call dtf_begin(f, 148)
+    call dtf_begin(f, 161)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -7799,7 +8220,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 149)
+    call dtf_begin(f, 162)
     call give(f, 0, path)
     call give(f, 1, array)
     call finish(f, stat, errmsg)
@@ -7813,7 +8234,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 150)
+    call dtf_begin(f, 163)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7828,7 +8249,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 151)
+    call dtf_begin(f, 164)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, arrays)
@@ -7845,7 +8266,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
     type(frame) :: f
-    call dtf_begin(f, 152)
+    call dtf_begin(f, 165)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     call finish(f, stat, errmsg)
@@ -7872,7 +8293,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     character(:), allocatable, dimension(:), intent(out) :: labels
     type(frame) :: f
-    call dtf_begin(f, 153)
+    call dtf_begin(f, 166)
     call give(f, 0, path)
     if (present(columns)) call give_texts(f, 1, columns)
     if (present(delimiter)) call give(f, 2, delimiter)
@@ -7893,7 +8314,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 154)
+    call dtf_begin(f, 167)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -7906,7 +8327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 155)
+    call dtf_begin(f, 168)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -7918,7 +8339,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 156)
+    call dtf_begin(f, 169)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -7930,7 +8351,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 157)
+    call dtf_begin(f, 170)
     call give(f, 0, index)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7944,7 +8365,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 158)
+    call dtf_begin(f, 171)
     call give(f, 0, text)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -7958,7 +8379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 159)
+    call dtf_begin(f, 172)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -7973,7 +8394,7 @@ contains
     integer(int64), intent(out) :: major
     integer(int64), intent(out) :: minor
     type(frame) :: f
-    call dtf_begin(f, 160)
+    call dtf_begin(f, 173)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     major = f%results(0)
@@ -7994,7 +8415,7 @@ contains
     integer(int64), intent(out) :: multi_processor_count
     integer(int64), intent(out) :: total_memory
     type(frame) :: f
-    call dtf_begin(f, 161)
+    call dtf_begin(f, 174)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, name)
@@ -8017,7 +8438,7 @@ contains
     integer(int64), intent(out) :: peak_allocated
     integer(int64), intent(out) :: peak_reserved
     type(frame) :: f
-    call dtf_begin(f, 162)
+    call dtf_begin(f, 175)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     free = f%results(0)
@@ -8034,7 +8455,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 163)
+    call dtf_begin(f, 176)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8048,7 +8469,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 164)
+    call dtf_begin(f, 177)
     call give(f, 0, matmul)
     call give(f, 1, convolution)
     call finish(f, stat, errmsg)
@@ -8062,7 +8483,7 @@ contains
     logical, intent(out) :: matmul
     logical, intent(out) :: convolution
     type(frame) :: f
-    call dtf_begin(f, 165)
+    call dtf_begin(f, 178)
     call finish(f, stat, errmsg)
     matmul = f%results(0) /= 0
     convolution = f%results(1) /= 0
@@ -8076,7 +8497,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 166)
+    call dtf_begin(f, 179)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8090,7 +8511,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 167)
+    call dtf_begin(f, 180)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -8105,7 +8526,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 168)
+    call dtf_begin(f, 181)
     if (present(device)) call give(f, 0, device)
     if (present(priority)) call give(f, 1, priority)
     call finish(f, stat, errmsg)
@@ -8121,7 +8542,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 169)
+    call dtf_begin(f, 182)
     call give(f, 0, device)
     call give(f, 1, native)
     call finish(f, stat, errmsg)
@@ -8136,7 +8557,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 170)
+    call dtf_begin(f, 183)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8150,7 +8571,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 171)
+    call dtf_begin(f, 184)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8164,7 +8585,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 172)
+    call dtf_begin(f, 185)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -8179,7 +8600,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 173)
+    call dtf_begin(f, 186)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -8193,7 +8614,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 174)
+    call dtf_begin(f, 187)
     call give(f, 0, device)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -8206,7 +8627,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 175)
+    call dtf_begin(f, 188)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8219,7 +8640,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 176)
+    call dtf_begin(f, 189)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -8234,7 +8655,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 177)
+    call dtf_begin(f, 190)
     call give(f, 0, input)
     call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -8249,7 +8670,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_event) :: out
     type(frame) :: f
-    call dtf_begin(f, 178)
+    call dtf_begin(f, 191)
     if (present(device)) call give(f, 0, device)
     if (present(timing)) call give(f, 1, timing)
     call finish(f, stat, errmsg)
@@ -8264,7 +8685,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 179)
+    call dtf_begin(f, 192)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -8278,7 +8699,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 180)
+    call dtf_begin(f, 193)
     call give(f, 0, self)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -8292,7 +8713,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 181)
+    call dtf_begin(f, 194)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -8305,7 +8726,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 182)
+    call dtf_begin(f, 195)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8318,7 +8739,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 183)
+    call dtf_begin(f, 196)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -8333,7 +8754,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 184)
+    call dtf_begin(f, 197)
     call give(f, 0, self)
     call give(f, 1, end)
     call finish(f, stat, errmsg)
@@ -8348,7 +8769,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_graph) :: out
     type(frame) :: f
-    call dtf_begin(f, 185)
+    call dtf_begin(f, 198)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8363,7 +8784,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 186)
+    call dtf_begin(f, 199)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8375,7 +8796,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 187)
+    call dtf_begin(f, 200)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8387,7 +8808,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 188)
+    call dtf_begin(f, 201)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8400,7 +8821,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 189)
+    call dtf_begin(f, 202)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8412,7 +8833,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 190)
+    call dtf_begin(f, 203)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -8427,7 +8848,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 191)
+    call dtf_begin(f, 204)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call finish(f, stat, errmsg)
@@ -8445,7 +8866,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 192)
+    call dtf_begin(f, 205)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -8464,7 +8885,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 193)
+    call dtf_begin(f, 206)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -8482,7 +8903,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 194)
+    call dtf_begin(f, 207)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8502,7 +8923,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 195)
+    call dtf_begin(f, 208)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8523,7 +8944,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 196)
+    call dtf_begin(f, 209)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8543,7 +8964,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 197)
+    call dtf_begin(f, 210)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8564,7 +8985,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 198)
+    call dtf_begin(f, 211)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8583,7 +9004,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 199)
+    call dtf_begin(f, 212)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8602,7 +9023,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 200)
+    call dtf_begin(f, 213)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8621,7 +9042,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 201)
+    call dtf_begin(f, 214)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8644,7 +9065,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 202)
+    call dtf_begin(f, 215)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8667,7 +9088,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 203)
+    call dtf_begin(f, 216)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8691,7 +9112,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 204)
+    call dtf_begin(f, 217)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8714,7 +9135,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 205)
+    call dtf_begin(f, 218)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8735,7 +9156,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 206)
+    call dtf_begin(f, 219)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8754,7 +9175,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 207)
+    call dtf_begin(f, 220)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8773,7 +9194,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 208)
+    call dtf_begin(f, 221)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8792,7 +9213,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 209)
+    call dtf_begin(f, 222)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8811,7 +9232,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 210)
+    call dtf_begin(f, 223)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, source)
@@ -8828,7 +9249,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 211)
+    call dtf_begin(f, 224)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, source)
@@ -8844,7 +9265,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 212)
+    call dtf_begin(f, 225)
     call give(f, 0, input)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -8861,7 +9282,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 213)
+    call dtf_begin(f, 226)
     call give(f, 0, input)
     call give(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -8880,7 +9301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 214)
+    call dtf_begin(f, 227)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, source)
@@ -8899,7 +9320,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 215)
+    call dtf_begin(f, 228)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, source)
@@ -8918,7 +9339,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 216)
+    call dtf_begin(f, 229)
     call give(f, 0, input)
     call give(f, 1, size)
     if (present(fill_value)) call give(f, 2, fill_value)
@@ -8935,7 +9356,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 217)
+    call dtf_begin(f, 230)
     call give(f, 0, input)
     call give(f, 1, mask)
     call finish(f, stat, errmsg)
@@ -8950,7 +9371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 218)
+    call dtf_begin(f, 231)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8965,7 +9386,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 219)
+    call dtf_begin(f, 232)
     call give(f, 0, input)
     if (present(num_classes)) call give(f, 1, num_classes)
     call finish(f, stat, errmsg)
@@ -8981,7 +9402,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 220)
+    call dtf_begin(f, 233)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -8996,7 +9417,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 221)
+    call dtf_begin(f, 234)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -9011,7 +9432,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 222)
+    call dtf_begin(f, 235)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -9026,7 +9447,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 223)
+    call dtf_begin(f, 236)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -9042,7 +9463,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 224)
+    call dtf_begin(f, 237)
     call give(f, 0, input)
     call give(f, 1, index)
     if (present(tensors)) call give_list(f, 2, tensors)
@@ -9060,7 +9481,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 225)
+    call dtf_begin(f, 238)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, value)
@@ -9077,7 +9498,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 226)
+    call dtf_begin(f, 239)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9093,7 +9514,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 227)
+    call dtf_begin(f, 240)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -9109,7 +9530,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 228)
+    call dtf_begin(f, 241)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -9128,7 +9549,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 229)
+    call dtf_begin(f, 242)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -9149,7 +9570,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 230)
+    call dtf_begin(f, 243)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -9170,7 +9591,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 231)
+    call dtf_begin(f, 244)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -9191,7 +9612,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 232)
+    call dtf_begin(f, 245)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -9209,7 +9630,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 233)
+    call dtf_begin(f, 246)
     call give(f, 0, input)
     call give(f, 1, vec)
     call finish(f, stat, errmsg)
@@ -9228,7 +9649,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 234)
+    call dtf_begin(f, 247)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -9249,7 +9670,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 235)
+    call dtf_begin(f, 248)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -9267,7 +9688,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 236)
+    call dtf_begin(f, 249)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9283,7 +9704,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 237)
+    call dtf_begin(f, 250)
     call give(f, 0, input)
     call give(f, 1, tensor)
     call finish(f, stat, errmsg)
@@ -9302,7 +9723,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 238)
+    call dtf_begin(f, 251)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -9323,7 +9744,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 239)
+    call dtf_begin(f, 252)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -9341,7 +9762,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 240)
+    call dtf_begin(f, 253)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -9360,7 +9781,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 241)
+    call dtf_begin(f, 254)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -9381,7 +9802,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 242)
+    call dtf_begin(f, 255)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -9400,7 +9821,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 243)
+    call dtf_begin(f, 256)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9417,7 +9838,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 244)
+    call dtf_begin(f, 257)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -9434,7 +9855,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 245)
+    call dtf_begin(f, 258)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9451,7 +9872,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 246)
+    call dtf_begin(f, 259)
     call give(f, 0, equation)
     call give_list(f, 1, operands)
     call finish(f, stat, errmsg)
@@ -9468,7 +9889,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 247)
+    call dtf_begin(f, 260)
     call give(f, 0, a)
     call give(f, 1, b)
     if (present(dims)) call give(f, 2, dims)
@@ -9487,7 +9908,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 248)
+    call dtf_begin(f, 261)
     call give(f, 0, a)
     call give(f, 1, b)
     call give_list(f, 2, dims_a)
@@ -9507,7 +9928,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 249)
+    call dtf_begin(f, 262)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, weight)
@@ -9525,7 +9946,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 250)
+    call dtf_begin(f, 263)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9541,7 +9962,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 251)
+    call dtf_begin(f, 264)
     call give(f, 0, input)
     call give(f, 1, n)
     call finish(f, stat, errmsg)
@@ -9557,7 +9978,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 252)
+    call dtf_begin(f, 265)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9571,7 +9992,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 253)
+    call dtf_begin(f, 266)
     call give_list(f, 0, matrices)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9585,7 +10006,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 254)
+    call dtf_begin(f, 267)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9602,7 +10023,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 255)
+    call dtf_begin(f, 268)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -9621,7 +10042,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 256)
+    call dtf_begin(f, 269)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -9639,7 +10060,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 257)
+    call dtf_begin(f, 270)
     call give(f, 0, x)
     call give(f, 1, y)
     if (present(dim)) call give(f, 2, dim)
@@ -9659,7 +10080,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 258)
+    call dtf_begin(f, 271)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -9682,7 +10103,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 259)
+    call dtf_begin(f, 272)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -9704,7 +10125,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 260)
+    call dtf_begin(f, 273)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -9725,7 +10146,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 261)
+    call dtf_begin(f, 274)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(dim)) call give(f, 2, dim)
@@ -9746,7 +10167,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 262)
+    call dtf_begin(f, 275)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -9766,7 +10187,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 263)
+    call dtf_begin(f, 276)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(p)) call give(f, 2, p)
@@ -9785,7 +10206,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 264)
+    call dtf_begin(f, 277)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -9804,7 +10225,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 265)
+    call dtf_begin(f, 278)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     call finish(f, stat, errmsg)
@@ -9822,7 +10243,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 266)
+    call dtf_begin(f, 279)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -9841,7 +10262,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 267)
+    call dtf_begin(f, 280)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -9860,7 +10281,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 268)
+    call dtf_begin(f, 281)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -9880,7 +10301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 269)
+    call dtf_begin(f, 282)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -9901,7 +10322,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 270)
+    call dtf_begin(f, 283)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -9925,7 +10346,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 271)
+    call dtf_begin(f, 284)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -9948,7 +10369,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 272)
+    call dtf_begin(f, 285)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -9970,7 +10391,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 273)
+    call dtf_begin(f, 286)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -9990,7 +10411,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 274)
+    call dtf_begin(f, 287)
     call give(f, 0, self)
     call give(f, 1, input)
     if (present(target)) call give(f, 2, target)
@@ -10006,7 +10427,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 275)
+    call dtf_begin(f, 288)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -10021,7 +10442,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 276)
+    call dtf_begin(f, 289)
     call give(f, 0, self)
     if (present(mode)) call give(f, 1, mode)
     call finish(f, stat, errmsg)
@@ -10035,7 +10456,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 277)
+    call dtf_begin(f, 290)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -10050,7 +10471,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 278)
+    call dtf_begin(f, 291)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -10066,7 +10487,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 279)
+    call dtf_begin(f, 292)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -10082,7 +10503,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 280)
+    call dtf_begin(f, 293)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -10099,7 +10520,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 281)
+    call dtf_begin(f, 294)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -10116,7 +10537,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 282)
+    call dtf_begin(f, 295)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -10132,7 +10553,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 283)
+    call dtf_begin(f, 296)
     call give(f, 0, self)
     call give(f, 1, path)
     call finish(f, stat, errmsg)
@@ -10147,7 +10568,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 284)
+    call dtf_begin(f, 297)
     call give(f, 0, self)
     call give(f, 1, path)
     if (present(strict)) call give(f, 2, strict)
@@ -10164,7 +10585,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 285)
+    call dtf_begin(f, 298)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10178,7 +10599,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 286)
+    call dtf_begin(f, 299)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10191,7 +10612,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 287)
+    call dtf_begin(f, 300)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -10205,7 +10626,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 288)
+    call dtf_begin(f, 301)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -10219,7 +10640,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 289)
+    call dtf_begin(f, 302)
     call give(f, 0, self)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -10233,7 +10654,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 290)
+    call dtf_begin(f, 303)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -10248,7 +10669,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 291)
+    call dtf_begin(f, 304)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -10264,7 +10685,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 292)
+    call dtf_begin(f, 305)
     call give(f, 0, kind)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10279,7 +10700,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 293)
+    call dtf_begin(f, 306)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, param)
@@ -10295,7 +10716,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 294)
+    call dtf_begin(f, 307)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, buffer)
@@ -10311,7 +10732,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 295)
+    call dtf_begin(f, 308)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, child)
@@ -10325,7 +10746,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 296)
+    call dtf_begin(f, 309)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -10338,7 +10759,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 297)
+    call dtf_begin(f, 310)
     call give(f, 0, self)
     call give(f, 1, child)
     call finish(f, stat, errmsg)
@@ -10354,7 +10775,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 298)
+    call dtf_begin(f, 311)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -10376,7 +10797,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 299)
+    call dtf_begin(f, 312)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -10403,7 +10824,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 300)
+    call dtf_begin(f, 313)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -10429,7 +10850,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 301)
+    call dtf_begin(f, 314)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
@@ -10449,7 +10870,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 302)
+    call dtf_begin(f, 315)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10467,7 +10888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 303)
+    call dtf_begin(f, 316)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10485,7 +10906,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 304)
+    call dtf_begin(f, 317)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -10502,7 +10923,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 305)
+    call dtf_begin(f, 318)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -10524,7 +10945,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 306)
+    call dtf_begin(f, 319)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -10544,7 +10965,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 307)
+    call dtf_begin(f, 320)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10557,7 +10978,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 308)
+    call dtf_begin(f, 321)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -10572,7 +10993,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 309)
+    call dtf_begin(f, 322)
     call give(f, 0, self)
     call give_list(f, 1, params)
     call finish(f, stat, errmsg)
@@ -10586,7 +11007,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 310)
+    call dtf_begin(f, 323)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -10602,7 +11023,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 311)
+    call dtf_begin(f, 324)
     call give(f, 0, self)
     call give(f, 1, name)
     if (present(group)) call give(f, 2, group)
@@ -10620,7 +11041,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 312)
+    call dtf_begin(f, 325)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, value)
@@ -10638,7 +11059,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 313)
+    call dtf_begin(f, 326)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -10655,7 +11076,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 314)
+    call dtf_begin(f, 327)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -10669,7 +11090,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 315)
+    call dtf_begin(f, 328)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10682,7 +11103,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 316)
+    call dtf_begin(f, 329)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -10697,7 +11118,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 317)
+    call dtf_begin(f, 330)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -10716,7 +11137,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 318)
+    call dtf_begin(f, 331)
     call give_list(f, 0, params)
     call give(f, 1, max_norm)
     if (present(norm_type)) call give(f, 2, norm_type)
@@ -10740,7 +11161,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 319)
+    call dtf_begin(f, 332)
     call give(f, 0, optimizer)
     call give_list(f, 1, params)
     call give_list(f, 2, grads)
@@ -10759,7 +11180,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 320)
+    call dtf_begin(f, 333)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10772,7 +11193,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 321)
+    call dtf_begin(f, 334)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10785,7 +11206,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 322)
+    call dtf_begin(f, 335)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10798,7 +11219,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 323)
+    call dtf_begin(f, 336)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10811,7 +11232,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 324)
+    call dtf_begin(f, 337)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10824,7 +11245,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 325)
+    call dtf_begin(f, 338)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10837,7 +11258,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 326)
+    call dtf_begin(f, 339)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10850,7 +11271,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 327)
+    call dtf_begin(f, 340)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10863,7 +11284,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 328)
+    call dtf_begin(f, 341)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10876,7 +11297,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 329)
+    call dtf_begin(f, 342)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10889,7 +11310,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 330)
+    call dtf_begin(f, 343)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10902,7 +11323,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 331)
+    call dtf_begin(f, 344)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10915,7 +11336,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 332)
+    call dtf_begin(f, 345)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10928,7 +11349,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 333)
+    call dtf_begin(f, 346)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10941,7 +11362,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 334)
+    call dtf_begin(f, 347)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10954,7 +11375,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 335)
+    call dtf_begin(f, 348)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10967,7 +11388,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 336)
+    call dtf_begin(f, 349)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10980,7 +11401,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 337)
+    call dtf_begin(f, 350)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10993,7 +11414,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 338)
+    call dtf_begin(f, 351)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11006,7 +11427,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 339)
+    call dtf_begin(f, 352)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11019,7 +11440,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 340)
+    call dtf_begin(f, 353)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11032,7 +11453,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 341)
+    call dtf_begin(f, 354)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11045,7 +11466,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 342)
+    call dtf_begin(f, 355)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11058,7 +11479,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 343)
+    call dtf_begin(f, 356)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11071,7 +11492,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 344)
+    call dtf_begin(f, 357)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11084,7 +11505,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 345)
+    call dtf_begin(f, 358)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11097,7 +11518,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 346)
+    call dtf_begin(f, 359)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11110,7 +11531,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 347)
+    call dtf_begin(f, 360)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11123,7 +11544,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 348)
+    call dtf_begin(f, 361)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11136,7 +11557,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 349)
+    call dtf_begin(f, 362)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11149,7 +11570,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 350)
+    call dtf_begin(f, 363)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11162,7 +11583,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 351)
+    call dtf_begin(f, 364)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11175,7 +11596,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 352)
+    call dtf_begin(f, 365)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11188,7 +11609,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 353)
+    call dtf_begin(f, 366)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11201,7 +11622,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 354)
+    call dtf_begin(f, 367)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11214,7 +11635,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 355)
+    call dtf_begin(f, 368)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11227,7 +11648,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 356)
+    call dtf_begin(f, 369)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11240,7 +11661,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 357)
+    call dtf_begin(f, 370)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11253,7 +11674,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 358)
+    call dtf_begin(f, 371)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11266,7 +11687,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 359)
+    call dtf_begin(f, 372)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11280,7 +11701,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 360)
+    call dtf_begin(f, 373)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -11295,7 +11716,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 361)
+    call dtf_begin(f, 374)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -11310,7 +11731,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 362)
+    call dtf_begin(f, 375)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -11325,7 +11746,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 363)
+    call dtf_begin(f, 376)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -11341,7 +11762,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 364)
+    call dtf_begin(f, 377)
     call give(f, 0, input)
     if (present(beta)) call give(f, 1, beta)
     if (present(threshold)) call give(f, 2, threshold)
@@ -11357,7 +11778,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 365)
+    call dtf_begin(f, 378)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11371,7 +11792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 366)
+    call dtf_begin(f, 379)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11384,7 +11805,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 367)
+    call dtf_begin(f, 380)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11398,7 +11819,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 368)
+    call dtf_begin(f, 381)
     call give(f, 0, input)
     if (present(approximate)) call give(f, 1, approximate)
     call finish(f, stat, errmsg)
@@ -11414,7 +11835,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 369)
+    call dtf_begin(f, 382)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -11429,7 +11850,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 370)
+    call dtf_begin(f, 383)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -11444,7 +11865,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 371)
+    call dtf_begin(f, 384)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -11459,7 +11880,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 372)
+    call dtf_begin(f, 385)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -11476,7 +11897,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 373)
+    call dtf_begin(f, 386)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -11493,7 +11914,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 374)
+    call dtf_begin(f, 387)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -11510,7 +11931,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 375)
+    call dtf_begin(f, 388)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11527,7 +11948,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 376)
+    call dtf_begin(f, 389)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11544,7 +11965,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 377)
+    call dtf_begin(f, 390)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11561,7 +11982,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 378)
+    call dtf_begin(f, 391)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11578,7 +11999,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 379)
+    call dtf_begin(f, 392)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11595,7 +12016,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 380)
+    call dtf_begin(f, 393)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11610,7 +12031,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 381)
+    call dtf_begin(f, 394)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11625,7 +12046,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 382)
+    call dtf_begin(f, 395)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11640,7 +12061,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 383)
+    call dtf_begin(f, 396)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11656,7 +12077,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 384)
+    call dtf_begin(f, 397)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -11673,7 +12094,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 385)
+    call dtf_begin(f, 398)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -11689,7 +12110,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 386)
+    call dtf_begin(f, 399)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11704,7 +12125,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 387)
+    call dtf_begin(f, 400)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11719,7 +12140,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 388)
+    call dtf_begin(f, 401)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11734,7 +12155,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 389)
+    call dtf_begin(f, 402)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11749,7 +12170,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 390)
+    call dtf_begin(f, 403)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -11764,7 +12185,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 391)
+    call dtf_begin(f, 404)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -11779,7 +12200,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 392)
+    call dtf_begin(f, 405)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11795,7 +12216,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 393)
+    call dtf_begin(f, 406)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -11812,7 +12233,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 394)
+    call dtf_begin(f, 407)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -11829,7 +12250,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 395)
+    call dtf_begin(f, 408)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -11844,7 +12265,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 396)
+    call dtf_begin(f, 409)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11857,7 +12278,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 397)
+    call dtf_begin(f, 410)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11870,7 +12291,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 398)
+    call dtf_begin(f, 411)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11883,7 +12304,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 399)
+    call dtf_begin(f, 412)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11896,7 +12317,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 400)
+    call dtf_begin(f, 413)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11909,7 +12330,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 401)
+    call dtf_begin(f, 414)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11923,7 +12344,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 402)
+    call dtf_begin(f, 415)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -11939,7 +12360,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 403)
+    call dtf_begin(f, 416)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -11954,7 +12375,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 404)
+    call dtf_begin(f, 417)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11970,7 +12391,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 405)
+    call dtf_begin(f, 418)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -11987,7 +12408,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 406)
+    call dtf_begin(f, 419)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -12002,7 +12423,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 407)
+    call dtf_begin(f, 420)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12016,7 +12437,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 408)
+    call dtf_begin(f, 421)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12029,7 +12450,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 409)
+    call dtf_begin(f, 422)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12043,7 +12464,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 410)
+    call dtf_begin(f, 423)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -12058,7 +12479,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 411)
+    call dtf_begin(f, 424)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -12072,7 +12493,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 412)
+    call dtf_begin(f, 425)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12085,7 +12506,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 413)
+    call dtf_begin(f, 426)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12099,7 +12520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 414)
+    call dtf_begin(f, 427)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12115,7 +12536,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 415)
+    call dtf_begin(f, 428)
     call give(f, 0, input)
     call give(f, 1, weight)
     call finish(f, stat, errmsg)
@@ -12132,7 +12553,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 416)
+    call dtf_begin(f, 429)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -12149,7 +12570,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 417)
+    call dtf_begin(f, 430)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12164,7 +12585,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 418)
+    call dtf_begin(f, 431)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12179,7 +12600,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 419)
+    call dtf_begin(f, 432)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12194,7 +12615,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 420)
+    call dtf_begin(f, 433)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12209,7 +12630,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 421)
+    call dtf_begin(f, 434)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12224,7 +12645,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 422)
+    call dtf_begin(f, 435)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12239,7 +12660,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 423)
+    call dtf_begin(f, 436)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12254,7 +12675,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 424)
+    call dtf_begin(f, 437)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12269,7 +12690,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 425)
+    call dtf_begin(f, 438)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12284,7 +12705,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 426)
+    call dtf_begin(f, 439)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12299,7 +12720,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 427)
+    call dtf_begin(f, 440)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12314,7 +12735,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 428)
+    call dtf_begin(f, 441)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12328,7 +12749,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 429)
+    call dtf_begin(f, 442)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12342,7 +12763,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 430)
+    call dtf_begin(f, 443)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12356,7 +12777,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 431)
+    call dtf_begin(f, 444)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12370,7 +12791,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 432)
+    call dtf_begin(f, 445)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12383,7 +12804,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 433)
+    call dtf_begin(f, 446)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12397,7 +12818,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 434)
+    call dtf_begin(f, 447)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12412,7 +12833,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 435)
+    call dtf_begin(f, 448)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12427,7 +12848,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 436)
+    call dtf_begin(f, 449)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12442,7 +12863,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 437)
+    call dtf_begin(f, 450)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12457,7 +12878,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 438)
+    call dtf_begin(f, 451)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12472,7 +12893,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 439)
+    call dtf_begin(f, 452)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12487,7 +12908,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 440)
+    call dtf_begin(f, 453)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12502,7 +12923,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 441)
+    call dtf_begin(f, 454)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12517,7 +12938,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 442)
+    call dtf_begin(f, 455)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12532,7 +12953,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 443)
+    call dtf_begin(f, 456)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12547,7 +12968,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 444)
+    call dtf_begin(f, 457)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12562,7 +12983,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 445)
+    call dtf_begin(f, 458)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12578,7 +12999,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 446)
+    call dtf_begin(f, 459)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12593,7 +13014,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 447)
+    call dtf_begin(f, 460)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12609,7 +13030,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 448)
+    call dtf_begin(f, 461)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12624,7 +13045,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 449)
+    call dtf_begin(f, 462)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12638,7 +13059,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 450)
+    call dtf_begin(f, 463)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12654,7 +13075,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 451)
+    call dtf_begin(f, 464)
     call give(f, 0, condition)
     call give(f, 1, input)
     call give(f, 2, other)
@@ -12672,7 +13093,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 452)
+    call dtf_begin(f, 465)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -12689,7 +13110,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 453)
+    call dtf_begin(f, 466)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -12704,7 +13125,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 454)
+    call dtf_begin(f, 467)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12717,7 +13138,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 455)
+    call dtf_begin(f, 468)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12730,7 +13151,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 456)
+    call dtf_begin(f, 469)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12743,7 +13164,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 457)
+    call dtf_begin(f, 470)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12756,7 +13177,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 458)
+    call dtf_begin(f, 471)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12769,7 +13190,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 459)
+    call dtf_begin(f, 472)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12782,7 +13203,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 460)
+    call dtf_begin(f, 473)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12795,7 +13216,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 461)
+    call dtf_begin(f, 474)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12808,7 +13229,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 462)
+    call dtf_begin(f, 475)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12821,7 +13242,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 463)
+    call dtf_begin(f, 476)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12834,7 +13255,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 464)
+    call dtf_begin(f, 477)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12847,7 +13268,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 465)
+    call dtf_begin(f, 478)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12860,7 +13281,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 466)
+    call dtf_begin(f, 479)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12873,7 +13294,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 467)
+    call dtf_begin(f, 480)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12886,7 +13307,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 468)
+    call dtf_begin(f, 481)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12899,7 +13320,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 469)
+    call dtf_begin(f, 482)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12912,7 +13333,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 470)
+    call dtf_begin(f, 483)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12925,7 +13346,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 471)
+    call dtf_begin(f, 484)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12939,7 +13360,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 472)
+    call dtf_begin(f, 485)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12954,7 +13375,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 473)
+    call dtf_begin(f, 486)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12969,7 +13390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 474)
+    call dtf_begin(f, 487)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12984,7 +13405,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 475)
+    call dtf_begin(f, 488)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12998,7 +13419,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 476)
+    call dtf_begin(f, 489)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13011,7 +13432,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 477)
+    call dtf_begin(f, 490)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13024,7 +13445,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 478)
+    call dtf_begin(f, 491)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13037,7 +13458,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 479)
+    call dtf_begin(f, 492)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13050,7 +13471,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 480)
+    call dtf_begin(f, 493)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13063,7 +13484,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 481)
+    call dtf_begin(f, 494)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13076,7 +13497,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 482)
+    call dtf_begin(f, 495)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13089,7 +13510,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 483)
+    call dtf_begin(f, 496)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13102,7 +13523,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 484)
+    call dtf_begin(f, 497)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13115,7 +13536,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 485)
+    call dtf_begin(f, 498)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13128,7 +13549,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 486)
+    call dtf_begin(f, 499)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13141,7 +13562,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 487)
+    call dtf_begin(f, 500)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13154,7 +13575,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 488)
+    call dtf_begin(f, 501)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13167,7 +13588,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 489)
+    call dtf_begin(f, 502)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13181,7 +13602,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 490)
+    call dtf_begin(f, 503)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -13196,7 +13617,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 491)
+    call dtf_begin(f, 504)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -13211,7 +13632,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 492)
+    call dtf_begin(f, 505)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13226,7 +13647,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 493)
+    call dtf_begin(f, 506)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13241,7 +13662,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 494)
+    call dtf_begin(f, 507)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13257,7 +13678,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 495)
+    call dtf_begin(f, 508)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13273,7 +13694,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 496)
+    call dtf_begin(f, 509)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -13288,7 +13709,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 497)
+    call dtf_begin(f, 510)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -13303,7 +13724,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 498)
+    call dtf_begin(f, 511)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13318,7 +13739,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 499)
+    call dtf_begin(f, 512)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13332,7 +13753,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 500)
+    call dtf_begin(f, 513)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13345,7 +13766,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 501)
+    call dtf_begin(f, 514)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13359,7 +13780,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 502)
+    call dtf_begin(f, 515)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -13374,7 +13795,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 503)
+    call dtf_begin(f, 516)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -13388,7 +13809,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 504)
+    call dtf_begin(f, 517)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13402,7 +13823,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 505)
+    call dtf_begin(f, 518)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13417,7 +13838,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 506)
+    call dtf_begin(f, 519)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13432,7 +13853,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 507)
+    call dtf_begin(f, 520)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13447,7 +13868,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 508)
+    call dtf_begin(f, 521)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13462,7 +13883,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 509)
+    call dtf_begin(f, 522)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13477,7 +13898,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 510)
+    call dtf_begin(f, 523)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13492,7 +13913,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 511)
+    call dtf_begin(f, 524)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13507,7 +13928,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 512)
+    call dtf_begin(f, 525)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13522,7 +13943,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 513)
+    call dtf_begin(f, 526)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13537,7 +13958,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 514)
+    call dtf_begin(f, 527)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -13552,7 +13973,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 515)
+    call dtf_begin(f, 528)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -13567,7 +13988,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 516)
+    call dtf_begin(f, 529)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13583,7 +14004,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 517)
+    call dtf_begin(f, 530)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13601,7 +14022,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 518)
+    call dtf_begin(f, 531)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -13620,7 +14041,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 519)
+    call dtf_begin(f, 532)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -13636,7 +14057,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 520)
+    call dtf_begin(f, 533)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13650,7 +14071,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 521)
+    call dtf_begin(f, 534)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13664,7 +14085,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 522)
+    call dtf_begin(f, 535)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13680,7 +14101,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 523)
+    call dtf_begin(f, 536)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -13697,7 +14118,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 524)
+    call dtf_begin(f, 537)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -13715,7 +14136,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 525)
+    call dtf_begin(f, 538)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -13734,7 +14155,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 526)
+    call dtf_begin(f, 539)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -13753,7 +14174,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 527)
+    call dtf_begin(f, 540)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -13772,7 +14193,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 528)
+    call dtf_begin(f, 541)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -13780,6 +14201,86 @@ contains
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
+
+  ! max_pool1d: Maximum of each window. The length becomes (size + 2 * padding - dilation *
+  ! (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+  function dt_max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 542)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(padding)) call give_list(f, 3, padding)
+    if (present(dilation)) call give_list(f, 4, dilation)
+    if (present(ceil_mode)) call give(f, 5, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! max_pool1d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
+  ! padding alone, as dilated ones may. The maxima, and their positions in the length (int64).
+  subroutine dt_max_pool1d_with_indices(input, kernel_size, values, indices, stride, padding, &
+      dilation, ceil_mode, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 543)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(padding)) call give_list(f, 3, padding)
+    if (present(dilation)) call give_list(f, 4, dilation)
+    if (present(ceil_mode)) call give(f, 5, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! avg_pool1d: Mean of each window. The length becomes (size + 2 * padding - kernel) / stride +
+  ! 1, rounded down, or up in ceil_mode.
+  function dt_avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, &
+      stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    logical, intent(in), optional :: ceil_mode
+    logical, intent(in), optional :: count_include_pad
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 544)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(padding)) call give_list(f, 3, padding)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    if (present(count_include_pad)) call give(f, 5, count_include_pad)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
 
   ! max_pool2d: Maximum of each window. Height and width become (size + 2 * padding - dilation *
   ! (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
@@ -13795,7 +14296,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 529)
+    call dtf_begin(f, 545)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -13823,7 +14324,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 530)
+    call dtf_begin(f, 546)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -13851,7 +14352,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 531)
+    call dtf_begin(f, 547)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -13859,6 +14360,395 @@ contains
     if (present(ceil_mode)) call give(f, 4, ceil_mode)
     if (present(count_include_pad)) call give(f, 5, count_include_pad)
     if (present(divisor_override)) call give(f, 6, divisor_override)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! max_pool3d: Maximum of each window. Depth, height and width become (size + 2 * padding -
+  ! dilation * (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+  function dt_max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 548)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(padding)) call give_list(f, 3, padding)
+    if (present(dilation)) call give_list(f, 4, dilation)
+    if (present(ceil_mode)) call give(f, 5, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! max_pool3d_with_indices: Maximum of each window, and where it is: -1 of a window that holds
+  ! padding alone, as dilated ones may. The maxima, and their positions in the flattened depth x
+  ! height x width (int64).
+  subroutine dt_max_pool3d_with_indices(input, kernel_size, values, indices, stride, padding, &
+      dilation, ceil_mode, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: dilation(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 549)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(padding)) call give_list(f, 3, padding)
+    if (present(dilation)) call give_list(f, 4, dilation)
+    if (present(ceil_mode)) call give(f, 5, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! avg_pool3d: Mean of each window. Depth, height and width become (size + 2 * padding - kernel)
+  ! / stride + 1, rounded down, or up in ceil_mode.
+  function dt_avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, &
+      divisor_override, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    logical, intent(in), optional :: ceil_mode
+    logical, intent(in), optional :: count_include_pad
+    class(*), intent(in), optional :: divisor_override
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 550)
+    call give(f, 0, input)
+    call give_list(f, 1, kernel_size)
+    if (present(stride)) call give_list(f, 2, stride)
+    if (present(padding)) call give_list(f, 3, padding)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    if (present(count_include_pad)) call give(f, 5, count_include_pad)
+    if (present(divisor_override)) call give(f, 6, divisor_override)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_avg_pool1d: Mean of windows that are as equal as can be: of n elements and m windows,
+  ! the i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
+  function dt_adaptive_avg_pool1d(input, output_size, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 551)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_max_pool1d: Maximum of the windows of adaptive_avg_pool1d.
+  function dt_adaptive_max_pool1d(input, output_size, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 552)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_max_pool1d_with_indices: Maximum of the windows of adaptive_avg_pool1d, and where
+  ! they are, as max_pool1d_with_indices gives them.
+  subroutine dt_adaptive_max_pool1d_with_indices(input, output_size, values, indices, stat, &
+      errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 553)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! lp_pool1d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is
+  ! negative.
+  function dt_lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 554)
+    call give(f, 0, input)
+    call give(f, 1, norm_type)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! max_unpool1d: The maxima where they were, among zeros: undoes max_pool1d as far as can be.
+  function dt_max_unpool1d(input, indices, kernel_size, stride, padding, output_size, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: indices
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 555)
+    call give(f, 0, input)
+    call give(f, 1, indices)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_size)) call give_list(f, 5, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_avg_pool2d: Mean of windows that are as equal as can be: of n elements and m windows,
+  ! the i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
+  function dt_adaptive_avg_pool2d(input, output_size, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 556)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_max_pool2d: Maximum of the windows of adaptive_avg_pool2d.
+  function dt_adaptive_max_pool2d(input, output_size, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 557)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_max_pool2d_with_indices: Maximum of the windows of adaptive_avg_pool2d, and where
+  ! they are, as max_pool2d_with_indices gives them.
+  subroutine dt_adaptive_max_pool2d_with_indices(input, output_size, values, indices, stat, &
+      errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 558)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! lp_pool2d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is
+  ! negative.
+  function dt_lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 559)
+    call give(f, 0, input)
+    call give(f, 1, norm_type)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! max_unpool2d: The maxima where they were, among zeros: undoes max_pool2d as far as can be.
+  function dt_max_unpool2d(input, indices, kernel_size, stride, padding, output_size, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: indices
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 560)
+    call give(f, 0, input)
+    call give(f, 1, indices)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_size)) call give_list(f, 5, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_avg_pool3d: Mean of windows that are as equal as can be: of n elements and m windows,
+  ! the i-th begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
+  function dt_adaptive_avg_pool3d(input, output_size, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 561)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_max_pool3d: Maximum of the windows of adaptive_avg_pool3d.
+  function dt_adaptive_max_pool3d(input, output_size, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 562)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! adaptive_max_pool3d_with_indices: Maximum of the windows of adaptive_avg_pool3d, and where
+  ! they are, as max_pool3d_with_indices gives them.
+  subroutine dt_adaptive_max_pool3d_with_indices(input, output_size, values, indices, stat, &
+      errmsg)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: values
+    type(dt_tensor), intent(inout) :: indices
+    type(frame) :: f
+    call dtf_begin(f, 563)
+    call give(f, 0, input)
+    call give_list(f, 1, output_size)
+    call finish(f, stat, errmsg)
+    call hold(values, dtf_hold(f, 0, 0))
+    call hold(indices, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! lp_pool3d: (sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is
+  ! negative.
+  function dt_lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in) :: norm_type
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    logical, intent(in), optional :: ceil_mode
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 564)
+    call give(f, 0, input)
+    call give(f, 1, norm_type)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(ceil_mode)) call give(f, 4, ceil_mode)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! max_unpool3d: The maxima where they were, among zeros: undoes max_pool3d as far as can be.
+  function dt_max_unpool3d(input, indices, kernel_size, stride, padding, output_size, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: indices
+    class(*), intent(in) :: kernel_size(:)
+    class(*), intent(in), optional :: stride(:)
+    class(*), intent(in), optional :: padding(:)
+    class(*), intent(in), optional :: output_size(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 565)
+    call give(f, 0, input)
+    call give(f, 1, indices)
+    call give_list(f, 2, kernel_size)
+    if (present(stride)) call give_list(f, 3, stride)
+    if (present(padding)) call give_list(f, 4, padding)
+    if (present(output_size)) call give_list(f, 5, output_size)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -13875,7 +14765,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 532)
+    call dtf_begin(f, 566)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13897,7 +14787,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 533)
+    call dtf_begin(f, 567)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13922,7 +14812,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 534)
+    call dtf_begin(f, 568)
     call give(f, 0, low)
     call give(f, 1, high)
     call give_list(f, 2, size)
@@ -13946,7 +14836,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 535)
+    call dtf_begin(f, 569)
     call give(f, 0, n)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13970,7 +14860,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 536)
+    call dtf_begin(f, 570)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -13995,7 +14885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 537)
+    call dtf_begin(f, 571)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14022,7 +14912,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 538)
+    call dtf_begin(f, 572)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -14044,7 +14934,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 539)
+    call dtf_begin(f, 573)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     call finish(f, stat, errmsg)
@@ -14061,7 +14951,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 540)
+    call dtf_begin(f, 574)
     call give(f, 0, input)
     if (present(low)) call give(f, 1, low)
     if (present(high)) call give(f, 2, high)
@@ -14079,7 +14969,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 541)
+    call dtf_begin(f, 575)
     call give(f, 0, input)
     if (present(mean)) call give(f, 1, mean)
     if (present(std)) call give(f, 2, std)
@@ -14096,7 +14986,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 542)
+    call dtf_begin(f, 576)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(generator)) call give(f, 2, generator)
@@ -14113,7 +15003,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 543)
+    call dtf_begin(f, 577)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -14129,7 +15019,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 544)
+    call dtf_begin(f, 578)
     call give(f, 0, seed)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14143,7 +15033,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 545)
+    call dtf_begin(f, 579)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14159,7 +15049,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 546)
+    call dtf_begin(f, 580)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14171,7 +15061,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 547)
+    call dtf_begin(f, 581)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -14184,7 +15074,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 548)
+    call dtf_begin(f, 582)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14198,7 +15088,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 549)
+    call dtf_begin(f, 583)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -14212,7 +15102,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 550)
+    call dtf_begin(f, 584)
     call give(f, 0, self)
     call give(f, 1, seed)
     call finish(f, stat, errmsg)
@@ -14226,7 +15116,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 551)
+    call dtf_begin(f, 585)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -14241,7 +15131,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 552)
+    call dtf_begin(f, 586)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14255,7 +15145,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 553)
+    call dtf_begin(f, 587)
     call give(f, 0, self)
     call give(f, 1, state)
     call finish(f, stat, errmsg)
@@ -14272,7 +15162,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 554)
+    call dtf_begin(f, 588)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14292,7 +15182,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 555)
+    call dtf_begin(f, 589)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14312,7 +15202,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 556)
+    call dtf_begin(f, 590)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14332,7 +15222,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 557)
+    call dtf_begin(f, 591)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14350,7 +15240,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 558)
+    call dtf_begin(f, 592)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -14368,7 +15258,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 559)
+    call dtf_begin(f, 593)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14385,7 +15275,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 560)
+    call dtf_begin(f, 594)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14403,7 +15293,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 561)
+    call dtf_begin(f, 595)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14420,7 +15310,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 562)
+    call dtf_begin(f, 596)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14438,7 +15328,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 563)
+    call dtf_begin(f, 597)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14457,7 +15347,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 564)
+    call dtf_begin(f, 598)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14475,7 +15365,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 565)
+    call dtf_begin(f, 599)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14495,7 +15385,7 @@ contains
     type(dt_tensor), intent(inout) :: min
     type(dt_tensor), intent(inout) :: max
     type(frame) :: f
-    call dtf_begin(f, 566)
+    call dtf_begin(f, 600)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14514,7 +15404,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 567)
+    call dtf_begin(f, 601)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14532,7 +15422,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 568)
+    call dtf_begin(f, 602)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14551,7 +15441,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 569)
+    call dtf_begin(f, 603)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -14571,7 +15461,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 570)
+    call dtf_begin(f, 604)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -14592,7 +15482,7 @@ contains
     type(dt_tensor), intent(inout) :: var
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 571)
+    call dtf_begin(f, 605)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -14614,7 +15504,7 @@ contains
     type(dt_tensor), intent(inout) :: std
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 572)
+    call dtf_begin(f, 606)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -14635,7 +15525,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 573)
+    call dtf_begin(f, 607)
     call give(f, 0, input)
     if (present(correction)) call give(f, 1, correction)
     if (present(fweights)) call give(f, 2, fweights)
@@ -14652,7 +15542,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 574)
+    call dtf_begin(f, 608)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14671,7 +15561,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 575)
+    call dtf_begin(f, 609)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(dim)) call give_list(f, 2, dim)
@@ -14691,7 +15581,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 576)
+    call dtf_begin(f, 610)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14709,7 +15599,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 577)
+    call dtf_begin(f, 611)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14727,7 +15617,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 578)
+    call dtf_begin(f, 612)
     call give(f, 0, input)
     call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -14745,7 +15635,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 579)
+    call dtf_begin(f, 613)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14762,7 +15652,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 580)
+    call dtf_begin(f, 614)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14782,7 +15672,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 581)
+    call dtf_begin(f, 615)
     call give(f, 0, input)
     if (present(n)) call give(f, 1, n)
     if (present(dim)) call give(f, 2, dim)
@@ -14804,7 +15694,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 582)
+    call dtf_begin(f, 616)
     call give(f, 0, input)
     if (present(spacing)) call give_list(f, 1, spacing)
     if (present(dim)) call give_list(f, 2, dim)
@@ -14825,7 +15715,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 583)
+    call dtf_begin(f, 617)
     call give(f, 0, input)
     call give_list(f, 1, coordinates)
     if (present(dim)) call give_list(f, 2, dim)
@@ -14845,7 +15735,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 584)
+    call dtf_begin(f, 618)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -14865,7 +15755,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 585)
+    call dtf_begin(f, 619)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -14883,7 +15773,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 586)
+    call dtf_begin(f, 620)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14902,7 +15792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 587)
+    call dtf_begin(f, 621)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -14924,7 +15814,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 588)
+    call dtf_begin(f, 622)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -14946,7 +15836,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 589)
+    call dtf_begin(f, 623)
     call give(f, 0, input)
     call give_list(f, 1, pad)
     if (present(mode)) call give(f, 2, mode)
@@ -14965,7 +15855,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 590)
+    call dtf_begin(f, 624)
     call give(f, 0, input)
     call give_list(f, 1, shifts)
     if (present(dims)) call give_list(f, 2, dims)
@@ -14983,7 +15873,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 591)
+    call dtf_begin(f, 625)
     call give(f, 0, input)
     if (present(k)) call give(f, 1, k)
     if (present(dims)) call give_list(f, 2, dims)
@@ -14999,7 +15889,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 592)
+    call dtf_begin(f, 626)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15013,7 +15903,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 593)
+    call dtf_begin(f, 627)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15029,7 +15919,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 594)
+    call dtf_begin(f, 628)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -15047,7 +15937,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 595)
+    call dtf_begin(f, 629)
     call give(f, 0, input)
     call give(f, 1, repeats)
     if (present(dim)) call give(f, 2, dim)
@@ -15066,7 +15956,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 596)
+    call dtf_begin(f, 630)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -15084,7 +15974,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 597)
+    call dtf_begin(f, 631)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -15102,7 +15992,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 598)
+    call dtf_begin(f, 632)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     call finish(f, stat, errmsg)
@@ -15118,7 +16008,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 599)
+    call dtf_begin(f, 633)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15132,7 +16022,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 600)
+    call dtf_begin(f, 634)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15146,7 +16036,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 601)
+    call dtf_begin(f, 635)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15160,7 +16050,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 602)
+    call dtf_begin(f, 636)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15174,7 +16064,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 603)
+    call dtf_begin(f, 637)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15189,7 +16079,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 604)
+    call dtf_begin(f, 638)
     call give(f, 0, indices)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -15205,7 +16095,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 605)
+    call dtf_begin(f, 639)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15221,7 +16111,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 606)
+    call dtf_begin(f, 640)
     call give(f, 0, input)
     if (present(r)) call give(f, 1, r)
     if (present(with_replacement)) call give(f, 2, with_replacement)
@@ -15241,7 +16131,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 607)
+    call dtf_begin(f, 641)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -15263,7 +16153,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 608)
+    call dtf_begin(f, 642)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -15284,7 +16174,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 609)
+    call dtf_begin(f, 643)
     call give(f, 0, input)
     call give(f, 1, src)
     call give(f, 2, dim)
@@ -15306,7 +16196,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 610)
+    call dtf_begin(f, 644)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(dim)) call give(f, 2, dim)
@@ -15329,7 +16219,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 611)
+    call dtf_begin(f, 645)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(offset)) call give(f, 2, offset)
@@ -15352,7 +16242,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 612)
+    call dtf_begin(f, 646)
     call give(f, 0, input)
     call give(f, 1, src)
     call give_list(f, 2, size)
@@ -15375,7 +16265,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 613)
+    call dtf_begin(f, 647)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -15399,7 +16289,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 614)
+    call dtf_begin(f, 648)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call give_list(f, 2, kernel_size)
@@ -15420,7 +16310,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 615)
+    call dtf_begin(f, 649)
     call give(f, 0, input)
     call give(f, 1, upscale_factor)
     call finish(f, stat, errmsg)
@@ -15437,7 +16327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 616)
+    call dtf_begin(f, 650)
     call give(f, 0, input)
     call give(f, 1, downscale_factor)
     call finish(f, stat, errmsg)
@@ -15454,7 +16344,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 617)
+    call dtf_begin(f, 651)
     call give(f, 0, input)
     call give(f, 1, groups)
     call finish(f, stat, errmsg)
@@ -15474,7 +16364,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 618)
+    call dtf_begin(f, 652)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -15495,7 +16385,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 619)
+    call dtf_begin(f, 653)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -15512,7 +16402,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 620)
+    call dtf_begin(f, 654)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15532,7 +16422,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 621)
+    call dtf_begin(f, 655)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -15556,7 +16446,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 622)
+    call dtf_begin(f, 656)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -15575,7 +16465,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 623)
+    call dtf_begin(f, 657)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15593,7 +16483,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 624)
+    call dtf_begin(f, 658)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15611,7 +16501,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 625)
+    call dtf_begin(f, 659)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15629,7 +16519,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 626)
+    call dtf_begin(f, 660)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15650,7 +16540,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 627)
+    call dtf_begin(f, 661)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15671,7 +16561,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 628)
+    call dtf_begin(f, 662)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -15693,7 +16583,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 629)
+    call dtf_begin(f, 663)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -15714,7 +16604,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 630)
+    call dtf_begin(f, 664)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -15733,7 +16623,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 631)
+    call dtf_begin(f, 665)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -15758,7 +16648,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 632)
+    call dtf_begin(f, 666)
     call give(f, 0, input)
     if (present(sorted)) call give(f, 1, sorted)
     if (present(return_inverse)) call give(f, 2, return_inverse)
@@ -15786,7 +16676,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 633)
+    call dtf_begin(f, 667)
     call give(f, 0, input)
     if (present(return_inverse)) call give(f, 1, return_inverse)
     if (present(return_counts)) call give(f, 2, return_counts)
@@ -15811,7 +16701,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 634)
+    call dtf_begin(f, 668)
     call give(f, 0, sorted_sequence)
     call give(f, 1, input)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -15833,7 +16723,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 635)
+    call dtf_begin(f, 669)
     call give(f, 0, input)
     call give(f, 1, boundaries)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -15853,7 +16743,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 636)
+    call dtf_begin(f, 670)
     call give(f, 0, elements)
     call give(f, 1, test_elements)
     if (present(assume_unique)) call give(f, 2, assume_unique)
@@ -15872,7 +16762,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 637)
+    call dtf_begin(f, 671)
     call give(f, 0, input)
     if (present(weights)) call give(f, 1, weights)
     if (present(minlength)) call give(f, 2, minlength)
@@ -15891,7 +16781,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 638)
+    call dtf_begin(f, 672)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(min)) call give(f, 2, min)
@@ -15914,7 +16804,7 @@ contains
     type(dt_tensor), intent(inout) :: hist
     type(dt_tensor), intent(inout) :: bin_edges
     type(frame) :: f
-    call dtf_begin(f, 639)
+    call dtf_begin(f, 673)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(range)) call give_list(f, 2, range)
@@ -15934,7 +16824,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 640)
+    call dtf_begin(f, 674)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15948,7 +16838,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 641)
+    call dtf_begin(f, 675)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15963,7 +16853,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 642)
+    call dtf_begin(f, 676)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -15978,7 +16868,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 643)
+    call dtf_begin(f, 677)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -15993,7 +16883,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 644)
+    call dtf_begin(f, 678)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -16007,7 +16897,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 645)
+    call dtf_begin(f, 679)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16021,7 +16911,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 646)
+    call dtf_begin(f, 680)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16035,7 +16925,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 647)
+    call dtf_begin(f, 681)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16049,7 +16939,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 648)
+    call dtf_begin(f, 682)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16063,7 +16953,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 649)
+    call dtf_begin(f, 683)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
@@ -16077,7 +16967,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 650)
+    call dtf_begin(f, 684)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -16092,7 +16982,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 651)
+    call dtf_begin(f, 685)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -16108,7 +16998,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 652)
+    call dtf_begin(f, 686)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -16123,7 +17013,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 653)
+    call dtf_begin(f, 687)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16139,7 +17029,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 654)
+    call dtf_begin(f, 688)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16155,7 +17045,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 655)
+    call dtf_begin(f, 689)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16170,7 +17060,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 656)
+    call dtf_begin(f, 690)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16184,7 +17074,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 657)
+    call dtf_begin(f, 691)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
@@ -16198,7 +17088,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 658)
+    call dtf_begin(f, 692)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -16216,7 +17106,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 659)
+    call dtf_begin(f, 693)
     if (present(precision)) call give(f, 0, precision)
     if (present(threshold)) call give(f, 1, threshold)
     if (present(edge_items)) call give(f, 2, edge_items)
@@ -16234,7 +17124,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 660)
+    call dtf_begin(f, 694)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -16248,7 +17138,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 661)
+    call dtf_begin(f, 695)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -16262,7 +17152,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 662)
+    call dtf_begin(f, 696)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -16277,7 +17167,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 663)
+    call dtf_begin(f, 697)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16291,7 +17181,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 664)
+    call dtf_begin(f, 698)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
@@ -16304,7 +17194,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 665)
+    call dtf_begin(f, 699)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16317,7 +17207,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 666)
+    call dtf_begin(f, 700)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -16332,7 +17222,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 667)
+    call dtf_begin(f, 701)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16346,7 +17236,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 668)
+    call dtf_begin(f, 702)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16360,7 +17250,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 669)
+    call dtf_begin(f, 703)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -16375,7 +17265,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 670)
+    call dtf_begin(f, 704)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -16389,7 +17279,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 671)
+    call dtf_begin(f, 705)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16405,7 +17295,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 672)
+    call dtf_begin(f, 706)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -16421,7 +17311,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 673)
+    call dtf_begin(f, 707)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -16437,7 +17327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 674)
+    call dtf_begin(f, 708)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -16452,7 +17342,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 675)
+    call dtf_begin(f, 709)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16467,7 +17357,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 676)
+    call dtf_begin(f, 710)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
@@ -16481,7 +17371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 677)
+    call dtf_begin(f, 711)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -16494,7 +17384,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 678)
+    call dtf_begin(f, 712)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16508,7 +17398,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call dtf_begin(f, 679)
+    call dtf_begin(f, 713)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16522,7 +17412,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 680)
+    call dtf_begin(f, 714)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16537,7 +17427,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 681)
+    call dtf_begin(f, 715)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -16551,7 +17441,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 682)
+    call dtf_begin(f, 716)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -16563,7 +17453,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 683)
+    call dtf_begin(f, 717)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16575,7 +17465,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 684)
+    call dtf_begin(f, 718)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -16588,7 +17478,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 685)
+    call dtf_begin(f, 719)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16600,7 +17490,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 686)
+    call dtf_begin(f, 720)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
     call dtf_end(f)
@@ -16612,7 +17502,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 687)
+    call dtf_begin(f, 721)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16624,7 +17514,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 688)
+    call dtf_begin(f, 722)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
     call dtf_end(f)
@@ -16636,7 +17526,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 689)
+    call dtf_begin(f, 723)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16649,7 +17539,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 690)
+    call dtf_begin(f, 724)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -16662,7 +17552,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 691)
+    call dtf_begin(f, 725)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -16674,7 +17564,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 692)
+    call dtf_begin(f, 726)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16690,7 +17580,7 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call dtf_begin(f, 693)
+    call dtf_begin(f, 727)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
@@ -16705,7 +17595,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 694)
+    call dtf_begin(f, 728)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16718,7 +17608,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 695)
+    call dtf_begin(f, 729)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16729,7 +17619,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 696)
+    call dtf_begin(f, 730)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
@@ -16740,7 +17630,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 697)
+    call dtf_begin(f, 731)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16753,7 +17643,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 698)
+    call dtf_begin(f, 732)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16767,7 +17657,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 699)
+    call dtf_begin(f, 733)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -16782,7 +17672,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 700)
+    call dtf_begin(f, 734)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16796,7 +17686,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 701)
+    call dtf_begin(f, 735)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16810,7 +17700,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 702)
+    call dtf_begin(f, 736)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16826,7 +17716,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 703)
+    call dtf_begin(f, 737)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -16842,7 +17732,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 704)
+    call dtf_begin(f, 738)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -16859,7 +17749,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 705)
+    call dtf_begin(f, 739)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
@@ -16877,7 +17767,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 706)
+    call dtf_begin(f, 740)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
@@ -16895,7 +17785,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 707)
+    call dtf_begin(f, 741)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -16912,7 +17802,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 708)
+    call dtf_begin(f, 742)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -16929,7 +17819,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 709)
+    call dtf_begin(f, 743)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -16946,7 +17836,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 710)
+    call dtf_begin(f, 744)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -16962,7 +17852,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 711)
+    call dtf_begin(f, 745)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -16979,7 +17869,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 712)
+    call dtf_begin(f, 746)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -16995,7 +17885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 713)
+    call dtf_begin(f, 747)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17008,7 +17898,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 714)
+    call dtf_begin(f, 748)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17022,7 +17912,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 715)
+    call dtf_begin(f, 749)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17037,7 +17927,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 716)
+    call dtf_begin(f, 750)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17052,7 +17942,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 717)
+    call dtf_begin(f, 751)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17067,7 +17957,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 718)
+    call dtf_begin(f, 752)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17082,7 +17972,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 719)
+    call dtf_begin(f, 753)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -17098,7 +17988,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 720)
+    call dtf_begin(f, 754)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17114,7 +18004,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 721)
+    call dtf_begin(f, 755)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -17131,7 +18021,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 722)
+    call dtf_begin(f, 756)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -17150,7 +18040,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 723)
+    call dtf_begin(f, 757)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -17171,7 +18061,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 724)
+    call dtf_begin(f, 758)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
@@ -17192,7 +18082,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 725)
+    call dtf_begin(f, 759)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -17211,7 +18101,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 726)
+    call dtf_begin(f, 760)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -17229,7 +18119,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 727)
+    call dtf_begin(f, 761)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -17243,7 +18133,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 728)
+    call dtf_begin(f, 762)
     call give(f, 0, input)
     call give(f, 1, the_template)
     call finish(f, stat, errmsg)
@@ -17258,7 +18148,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 729)
+    call dtf_begin(f, 763)
     call give(f, 0, input)
     call give(f, 1, dtype)
     call finish(f, stat, errmsg)
@@ -17277,7 +18167,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 730)
+    call dtf_begin(f, 764)
     call give(f, 0, input)
     call give(f, 1, dimension)
     call give(f, 2, size)
@@ -17297,7 +18187,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 731)
+    call dtf_begin(f, 765)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -17316,7 +18206,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 732)
+    call dtf_begin(f, 766)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
@@ -17334,7 +18224,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 733)
+    call dtf_begin(f, 767)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
@@ -17352,7 +18242,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 734)
+    call dtf_begin(f, 768)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
@@ -17370,7 +18260,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 735)
+    call dtf_begin(f, 769)
     call give(f, 0, input)
     call give(f, 1, sections)
     if (present(dim)) call give(f, 2, dim)
@@ -17388,7 +18278,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 736)
+    call dtf_begin(f, 770)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -17405,7 +18295,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 737)
+    call dtf_begin(f, 771)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -17421,7 +18311,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 738)
+    call dtf_begin(f, 772)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -17437,7 +18327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 739)
+    call dtf_begin(f, 773)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -17452,7 +18342,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 740)
+    call dtf_begin(f, 774)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17466,7 +18356,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 741)
+    call dtf_begin(f, 775)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17481,7 +18371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 742)
+    call dtf_begin(f, 776)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17495,7 +18385,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 743)
+    call dtf_begin(f, 777)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17509,7 +18399,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 744)
+    call dtf_begin(f, 778)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -17525,7 +18415,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 745)
+    call dtf_begin(f, 779)
     call give_list(f, 0, tensors)
     if (present(indexing)) call give(f, 1, indexing)
     call finish(f, stat, errmsg)
@@ -17541,7 +18431,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 746)
+    call dtf_begin(f, 780)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17557,7 +18447,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 747)
+    call dtf_begin(f, 781)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17573,7 +18463,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 748)
+    call dtf_begin(f, 782)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17589,7 +18479,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 749)
+    call dtf_begin(f, 783)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
@@ -17607,7 +18497,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 750)
+    call dtf_begin(f, 784)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -17625,7 +18515,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 751)
+    call dtf_begin(f, 785)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -17641,7 +18531,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 752)
+    call dtf_begin(f, 786)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -17660,7 +18550,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 753)
+    call dtf_begin(f, 787)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
@@ -17678,7 +18568,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 754)
+    call dtf_begin(f, 788)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -17693,7 +18583,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 755)
+    call dtf_begin(f, 789)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17706,7 +18596,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 756)
+    call dtf_begin(f, 790)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17719,7 +18609,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 757)
+    call dtf_begin(f, 791)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17732,7 +18622,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 758)
+    call dtf_begin(f, 792)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17745,7 +18635,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 759)
+    call dtf_begin(f, 793)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17758,7 +18648,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 760)
+    call dtf_begin(f, 794)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17771,7 +18661,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 761)
+    call dtf_begin(f, 795)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17784,7 +18674,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 762)
+    call dtf_begin(f, 796)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17797,7 +18687,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 763)
+    call dtf_begin(f, 797)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17810,7 +18700,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 764)
+    call dtf_begin(f, 798)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17823,7 +18713,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 765)
+    call dtf_begin(f, 799)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17836,7 +18726,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 766)
+    call dtf_begin(f, 800)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17849,7 +18739,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 767)
+    call dtf_begin(f, 801)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17862,7 +18752,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 768)
+    call dtf_begin(f, 802)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17876,7 +18766,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 769)
+    call dtf_begin(f, 803)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17891,7 +18781,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 770)
+    call dtf_begin(f, 804)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17905,7 +18795,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 771)
+    call dtf_begin(f, 805)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17918,7 +18808,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 772)
+    call dtf_begin(f, 806)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17931,7 +18821,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 773)
+    call dtf_begin(f, 807)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17944,7 +18834,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 774)
+    call dtf_begin(f, 808)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17957,7 +18847,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 775)
+    call dtf_begin(f, 809)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17970,7 +18860,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 776)
+    call dtf_begin(f, 810)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17985,7 +18875,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 777)
+    call dtf_begin(f, 811)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -18002,7 +18892,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 778)
+    call dtf_begin(f, 812)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -18018,7 +18908,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 779)
+    call dtf_begin(f, 813)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18033,7 +18923,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 780)
+    call dtf_begin(f, 814)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18049,7 +18939,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 781)
+    call dtf_begin(f, 815)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -18066,7 +18956,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 782)
+    call dtf_begin(f, 816)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -18083,7 +18973,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 783)
+    call dtf_begin(f, 817)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -18100,7 +18990,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 784)
+    call dtf_begin(f, 818)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -18116,7 +19006,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 785)
+    call dtf_begin(f, 819)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18131,7 +19021,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 786)
+    call dtf_begin(f, 820)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18146,7 +19036,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 787)
+    call dtf_begin(f, 821)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18161,7 +19051,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 788)
+    call dtf_begin(f, 822)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18176,7 +19066,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 789)
+    call dtf_begin(f, 823)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18191,7 +19081,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 790)
+    call dtf_begin(f, 824)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18206,7 +19096,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 791)
+    call dtf_begin(f, 825)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18221,7 +19111,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 792)
+    call dtf_begin(f, 826)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18236,7 +19126,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 793)
+    call dtf_begin(f, 827)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18251,7 +19141,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 794)
+    call dtf_begin(f, 828)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18268,7 +19158,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 795)
+    call dtf_begin(f, 829)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -18286,7 +19176,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 796)
+    call dtf_begin(f, 830)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18302,7 +19192,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 797)
+    call dtf_begin(f, 831)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18319,7 +19209,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 798)
+    call dtf_begin(f, 832)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -18336,7 +19226,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 799)
+    call dtf_begin(f, 833)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -18353,7 +19243,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 800)
+    call dtf_begin(f, 834)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -18369,7 +19259,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 801)
+    call dtf_begin(f, 835)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18383,7 +19273,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 802)
+    call dtf_begin(f, 836)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))

@@ -240,6 +240,20 @@ static int64_t py_nn_conv_transpose3d(int64_t in_channels, int64_t out_channels,
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_max_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+  dt_nn_max_pool1d_options options_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_max_pool1d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
   dt_nn_max_pool2d_options options_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
@@ -254,6 +268,33 @@ static int64_t py_nn_max_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_max_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+  dt_nn_max_pool3d_options options_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.dilation = dilation;
+  options_options.dilation_n = dilation_n;
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_max_pool3d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_avg_pool1d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad) {
+  dt_nn_avg_pool1d_options options_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.ceil_mode = ceil_mode;
+  options_options.count_include_pad = count_include_pad;
+  dt_module *out = NULL;
+  (void)!dt_nn_avg_pool1d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_nn_avg_pool2d_options options_options = DT_NN_AVG_POOL2D_OPTIONS_INIT;
   options_options.stride = list_or_null(stride, stride_n);
@@ -265,6 +306,86 @@ static int64_t py_nn_avg_pool2d(const int64_t *kernel_size, int64_t kernel_size_
   options_options.divisor_override = divisor_override_given ? &divisor_override : NULL;
   dt_module *out = NULL;
   (void)!dt_nn_avg_pool2d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_avg_pool3d(const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+  dt_nn_avg_pool3d_options options_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.padding = padding;
+  options_options.padding_n = padding_n;
+  options_options.ceil_mode = ceil_mode;
+  options_options.count_include_pad = count_include_pad;
+  options_options.divisor_override = divisor_override_given ? &divisor_override : NULL;
+  dt_module *out = NULL;
+  (void)!dt_nn_avg_pool3d(kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_avg_pool1d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_avg_pool1d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_max_pool1d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_max_pool1d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lp_pool1d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_nn_lp_pool1d_options options_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_lp_pool1d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_avg_pool2d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_avg_pool2d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_max_pool2d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_max_pool2d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lp_pool2d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_nn_lp_pool2d_options options_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_lp_pool2d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_avg_pool3d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_avg_pool3d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_adaptive_max_pool3d(const int64_t *output_size, int64_t output_size_n) {
+  dt_module *out = NULL;
+  (void)!dt_nn_adaptive_max_pool3d(output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lp_pool3d(double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_nn_lp_pool3d_options options_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  options_options.stride = list_or_null(stride, stride_n);
+  options_options.stride_n = list_count(stride_n);
+  options_options.ceil_mode = ceil_mode;
+  dt_module *out = NULL;
+  (void)!dt_nn_lp_pool3d(norm_type, kernel_size, kernel_size_n, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -3355,6 +3476,27 @@ static int32_t py_addcdiv_(int64_t input, int64_t tensor1, int64_t tensor2, int3
   return dt_addcdiv_((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)tensor1, (dt_tensor *)(intptr_t)tensor2, value_kind, value_i, value_f);
 }
 
+static int64_t py_max_pool1d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_max_pool1d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_max_pool1d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_max_pool1d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_avg_pool1d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad) {
+  dt_tensor *out = NULL;
+  (void)!dt_avg_pool1d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_max_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
   dt_tensor *out = NULL;
   (void)!dt_max_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
@@ -3373,6 +3515,126 @@ static int32_t py_max_pool2d_with_indices(int64_t input, const int64_t *kernel_s
 static int64_t py_avg_pool2d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
   dt_tensor *out = NULL;
   (void)!dt_avg_pool2d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_max_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_max_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_max_pool3d_with_indices(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *dilation, int64_t dilation_n, int32_t ceil_mode, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, dilation, dilation_n, ceil_mode, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_avg_pool3d(int64_t input, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, int32_t ceil_mode, int32_t count_include_pad, int32_t divisor_override_given, int64_t divisor_override) {
+  dt_tensor *out = NULL;
+  (void)!dt_avg_pool3d((dt_tensor *)(intptr_t)input, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, ceil_mode, count_include_pad, divisor_override_given ? &divisor_override : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_adaptive_avg_pool1d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_adaptive_avg_pool1d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_adaptive_max_pool1d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_adaptive_max_pool1d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_adaptive_max_pool1d_with_indices(int64_t input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_adaptive_max_pool1d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_lp_pool1d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_lp_pool1d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_max_unpool1d(int64_t input, int64_t indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_max_unpool1d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_adaptive_avg_pool2d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_adaptive_avg_pool2d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_adaptive_max_pool2d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_adaptive_max_pool2d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_adaptive_max_pool2d_with_indices(int64_t input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_adaptive_max_pool2d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_lp_pool2d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_lp_pool2d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_max_unpool2d(int64_t input, int64_t indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_max_unpool2d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_adaptive_avg_pool3d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_adaptive_avg_pool3d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_adaptive_max_pool3d(int64_t input, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_adaptive_max_pool3d((dt_tensor *)(intptr_t)input, output_size, output_size_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_adaptive_max_pool3d_with_indices(int64_t input, const int64_t *output_size, int64_t output_size_n, int64_t *out) {
+  dt_tensor *values = 0;
+  dt_tensor *indices = 0;
+  const int32_t status = dt_adaptive_max_pool3d_with_indices((dt_tensor *)(intptr_t)input, output_size, output_size_n, &values, &indices);
+  out[0] = (int64_t)(intptr_t)values;
+  out[1] = (int64_t)(intptr_t)indices;
+  return status;
+}
+
+static int64_t py_lp_pool3d(int64_t input, double norm_type, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, int32_t ceil_mode) {
+  dt_tensor *out = NULL;
+  (void)!dt_lp_pool3d((dt_tensor *)(intptr_t)input, norm_type, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), ceil_mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_max_unpool3d(int64_t input, int64_t indices, const int64_t *kernel_size, int64_t kernel_size_n, const int64_t *stride, int64_t stride_n, const int64_t *padding, int64_t padding_n, const int64_t *output_size, int64_t output_size_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_max_unpool3d((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)indices, kernel_size, kernel_size_n, list_or_null(stride, stride_n), list_count(stride_n), padding, padding_n, list_or_null(output_size, output_size_n), list_count(output_size_n), &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -444,6 +444,34 @@ static const dtt_item items_19[] = {
 };
 static const dtt_function function_nn_conv_transpose3d = {"ConvTranspose3d", call_nn_conv_transpose3d, items_19, items_10, cells_17, 12, 1, 18, 0, 0, NULL};
 
+static dt_status call_nn_max_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_max_pool1d_options o_options = DT_NN_MAX_POOL1D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[2].p;
+  o_options.stride_n = (int64_t)a[3].i;
+  o_options.padding = (const int64_t *)a[4].p;
+  o_options.padding_n = (int64_t)a[5].i;
+  o_options.dilation = (const int64_t *)a[6].p;
+  o_options.dilation_n = (int64_t)a[7].i;
+  o_options.ceil_mode = (int32_t)a[8].i;
+  dt_status status;
+  status = dt_nn_max_pool1d((const int64_t *)a[0].p, (int64_t)a[1].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_20[] = {
+  {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 1},
+  {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
+  {"ceil_mode", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_21[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_max_pool1d = {"MaxPool1d", call_nn_max_pool1d, items_20, items_10, cells_21, 5, 1, 9, 0, 0, NULL};
+
 static dt_status call_nn_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
   dt_nn_max_pool2d_options o_options = DT_NN_MAX_POOL2D_OPTIONS_INIT;
@@ -460,17 +488,66 @@ static dt_status call_nn_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_20[] = {
+static const dtt_item items_22[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_21[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
+static const dtt_function function_nn_max_pool2d = {"MaxPool2d", call_nn_max_pool2d, items_22, items_10, cells_21, 5, 1, 9, 0, 0, NULL};
+
+static dt_status call_nn_max_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_max_pool3d_options o_options = DT_NN_MAX_POOL3D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[2].p;
+  o_options.stride_n = (int64_t)a[3].i;
+  o_options.padding = (const int64_t *)a[4].p;
+  o_options.padding_n = (int64_t)a[5].i;
+  o_options.dilation = (const int64_t *)a[6].p;
+  o_options.dilation_n = (int64_t)a[7].i;
+  o_options.ceil_mode = (int32_t)a[8].i;
+  dt_status status;
+  status = dt_nn_max_pool3d((const int64_t *)a[0].p, (int64_t)a[1].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_23[] = {
+  {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 3},
+  {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
+  {"ceil_mode", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_nn_max_pool2d = {"MaxPool2d", call_nn_max_pool2d, items_20, items_10, cells_21, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nn_max_pool3d = {"MaxPool3d", call_nn_max_pool3d, items_23, items_10, cells_21, 5, 1, 9, 0, 0, NULL};
+
+static dt_status call_nn_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_avg_pool1d_options o_options = DT_NN_AVG_POOL1D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[2].p;
+  o_options.stride_n = (int64_t)a[3].i;
+  o_options.padding = (const int64_t *)a[4].p;
+  o_options.padding_n = (int64_t)a[5].i;
+  o_options.ceil_mode = (int32_t)a[6].i;
+  o_options.count_include_pad = (int32_t)a[7].i;
+  dt_status status;
+  status = dt_nn_avg_pool1d((const int64_t *)a[0].p, (int64_t)a[1].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_24[] = {
+  {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 1},
+  {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+  {"count_include_pad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_25[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1},
+};
+static const dtt_function function_nn_avg_pool1d = {"AvgPool1d", call_nn_avg_pool1d, items_24, items_10, cells_25, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -489,7 +566,7 @@ static dt_status call_nn_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_22[] = {
+static const dtt_item items_26[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
@@ -497,10 +574,175 @@ static const dtt_item items_22[] = {
   {"count_include_pad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_23[] = {
+static const dtt_cell cells_27[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_nn_avg_pool2d = {"AvgPool2d", call_nn_avg_pool2d, items_22, items_10, cells_23, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_nn_avg_pool2d = {"AvgPool2d", call_nn_avg_pool2d, items_26, items_10, cells_27, 6, 1, 10, 0, 0, NULL};
+
+static dt_status call_nn_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  const int64_t v_divisor_override = (int64_t)a[9].i;
+  dt_nn_avg_pool3d_options o_options = DT_NN_AVG_POOL3D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[2].p;
+  o_options.stride_n = (int64_t)a[3].i;
+  o_options.padding = (const int64_t *)a[4].p;
+  o_options.padding_n = (int64_t)a[5].i;
+  o_options.ceil_mode = (int32_t)a[6].i;
+  o_options.count_include_pad = (int32_t)a[7].i;
+  o_options.divisor_override = a[8].i ? &v_divisor_override : NULL;
+  dt_status status;
+  status = dt_nn_avg_pool3d((const int64_t *)a[0].p, (int64_t)a[1].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_28[] = {
+  {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 2, 1, 1, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 3},
+  {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+  {"count_include_pad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
+  {"divisor_override", NULL, DTT_I64, 8, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_nn_avg_pool3d = {"AvgPool3d", call_nn_avg_pool3d, items_28, items_10, cells_27, 6, 1, 10, 0, 0, NULL};
+
+static dt_status call_nn_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_status status;
+  status = dt_nn_adaptive_avg_pool1d((const int64_t *)a[0].p, (int64_t)a[1].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_29[] = {
+  {"output_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
+};
+static const dtt_cell cells_30[] = {
+  {0}, {0},
+};
+static const dtt_function function_nn_adaptive_avg_pool1d = {"AdaptiveAvgPool1d", call_nn_adaptive_avg_pool1d, items_29, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_status status;
+  status = dt_nn_adaptive_max_pool1d((const int64_t *)a[0].p, (int64_t)a[1].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_adaptive_max_pool1d = {"AdaptiveMaxPool1d", call_nn_adaptive_max_pool1d, items_29, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_lp_pool1d_options o_options = DT_NN_LP_POOL1D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[3].p;
+  o_options.stride_n = (int64_t)a[4].i;
+  o_options.ceil_mode = (int32_t)a[5].i;
+  dt_status status;
+  status = dt_nn_lp_pool1d(
+    (double)a[0].f, (const int64_t *)a[1].p, (int64_t)a[2].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_31[] = {
+  {"norm_type", NULL, DTT_F64, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
+  {"ceil_mode", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_32[] = {
+  {0}, {0}, {0}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_lp_pool1d = {"LPPool1d", call_nn_lp_pool1d, items_31, items_10, cells_32, 4, 1, 6, 0, 0, NULL};
+
+static dt_status call_nn_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_status status;
+  status = dt_nn_adaptive_avg_pool2d((const int64_t *)a[0].p, (int64_t)a[1].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_33[] = {
+  {"output_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
+};
+static const dtt_function function_nn_adaptive_avg_pool2d = {"AdaptiveAvgPool2d", call_nn_adaptive_avg_pool2d, items_33, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_status status;
+  status = dt_nn_adaptive_max_pool2d((const int64_t *)a[0].p, (int64_t)a[1].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_adaptive_max_pool2d = {"AdaptiveMaxPool2d", call_nn_adaptive_max_pool2d, items_33, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_lp_pool2d_options o_options = DT_NN_LP_POOL2D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[3].p;
+  o_options.stride_n = (int64_t)a[4].i;
+  o_options.ceil_mode = (int32_t)a[5].i;
+  dt_status status;
+  status = dt_nn_lp_pool2d(
+    (double)a[0].f, (const int64_t *)a[1].p, (int64_t)a[2].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_34[] = {
+  {"norm_type", NULL, DTT_F64, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
+  {"ceil_mode", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_nn_lp_pool2d = {"LPPool2d", call_nn_lp_pool2d, items_34, items_10, cells_32, 4, 1, 6, 0, 0, NULL};
+
+static dt_status call_nn_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_status status;
+  status = dt_nn_adaptive_avg_pool3d((const int64_t *)a[0].p, (int64_t)a[1].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_35[] = {
+  {"output_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 3},
+};
+static const dtt_function function_nn_adaptive_avg_pool3d = {"AdaptiveAvgPool3d", call_nn_adaptive_avg_pool3d, items_35, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_status status;
+  status = dt_nn_adaptive_max_pool3d((const int64_t *)a[0].p, (int64_t)a[1].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_adaptive_max_pool3d = {"AdaptiveMaxPool3d", call_nn_adaptive_max_pool3d, items_35, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_lp_pool3d_options o_options = DT_NN_LP_POOL3D_OPTIONS_INIT;
+  o_options.stride = (const int64_t *)a[3].p;
+  o_options.stride_n = (int64_t)a[4].i;
+  o_options.ceil_mode = (int32_t)a[5].i;
+  dt_status status;
+  status = dt_nn_lp_pool3d(
+    (double)a[0].f, (const int64_t *)a[1].p, (int64_t)a[2].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_36[] = {
+  {"norm_type", NULL, DTT_F64, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
+  {"ceil_mode", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_nn_lp_pool3d = {"LPPool3d", call_nn_lp_pool3d, items_36, items_10, cells_32, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_nn_upsample(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -516,15 +758,15 @@ static dt_status call_nn_upsample(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_24[] = {
+static const dtt_item items_37[] = {
   {"size", NULL, DTT_I64, 0, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 2, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_25[] = {
+static const dtt_cell cells_38[] = {
   {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_nn_upsample = {"Upsample", call_nn_upsample, items_24, items_10, cells_25, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_nn_upsample = {"Upsample", call_nn_upsample, items_37, items_10, cells_38, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_nn_batch_norm1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -545,7 +787,7 @@ static dt_status call_nn_batch_norm1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_26[] = {
+static const dtt_item items_39[] = {
   {"num_features", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
@@ -555,10 +797,10 @@ static const dtt_item items_26[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 10, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_27[] = {
+static const dtt_cell cells_40[] = {
   {0}, {.f = 1e-05}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.1}, {1}, {1}, {1}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_batch_norm1d = {"BatchNorm1d", call_nn_batch_norm1d, items_26, items_10, cells_27, 8, 1, 11, 0, 0, NULL};
+static const dtt_function function_nn_batch_norm1d = {"BatchNorm1d", call_nn_batch_norm1d, items_39, items_10, cells_40, 8, 1, 11, 0, 0, NULL};
 
 static dt_status call_nn_batch_norm2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -579,7 +821,7 @@ static dt_status call_nn_batch_norm2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_batch_norm2d = {"BatchNorm2d", call_nn_batch_norm2d, items_26, items_10, cells_27, 8, 1, 11, 0, 0, NULL};
+static const dtt_function function_nn_batch_norm2d = {"BatchNorm2d", call_nn_batch_norm2d, items_39, items_10, cells_40, 8, 1, 11, 0, 0, NULL};
 
 static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -596,7 +838,7 @@ static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_28[] = {
+static const dtt_item items_41[] = {
   {"normalized_shape", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
   {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"elementwise_affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
@@ -604,10 +846,10 @@ static const dtt_item items_28[] = {
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_29[] = {
+static const dtt_cell cells_42[] = {
   {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_28, items_10, cells_29, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_41, items_10, cells_42, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -620,14 +862,14 @@ static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_30[] = {
+static const dtt_item items_43[] = {
   {"p", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_31[] = {
+static const dtt_cell cells_44[] = {
   {.f = 0.5}, {0},
 };
-static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_30, items_10, cells_31, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_43, items_10, cells_44, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -648,7 +890,7 @@ static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_32[] = {
+static const dtt_item items_45[] = {
   {"num_embeddings", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"embedding_dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -659,10 +901,10 @@ static const dtt_item items_32[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_33[] = {
+static const dtt_cell cells_46[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_32, items_10, cells_33, 9, 1, 12, 0, 0, NULL};
+static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_45, items_10, cells_46, 9, 1, 12, 0, 0, NULL};
 
 static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -675,14 +917,14 @@ static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_34[] = {
+static const dtt_item items_47[] = {
   {"start_dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_35[] = {
+static const dtt_cell cells_48[] = {
   {1}, {-1},
 };
-static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_34, items_10, cells_35, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_47, items_10, cells_48, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_identity(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -705,13 +947,13 @@ static dt_status call_nn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_36[] = {
+static const dtt_item items_49[] = {
   {"inplace", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_37[] = {
+static const dtt_cell cells_50[] = {
   {0},
 };
-static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -724,14 +966,14 @@ static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_38[] = {
+static const dtt_item items_51[] = {
   {"negative_slope", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_39[] = {
+static const dtt_cell cells_52[] = {
   {.f = 0.01}, {0},
 };
-static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_38, items_10, cells_39, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_51, items_10, cells_52, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -744,14 +986,14 @@ static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_40[] = {
+static const dtt_item items_53[] = {
   {"alpha", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_41[] = {
+static const dtt_cell cells_54[] = {
   {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_40, items_10, cells_41, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_53, items_10, cells_54, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -764,14 +1006,14 @@ static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_42[] = {
+static const dtt_item items_55[] = {
   {"beta", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_43[] = {
+static const dtt_cell cells_56[] = {
   {.f = 1.0}, {.f = 20.0},
 };
-static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_42, items_10, cells_43, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_55, items_10, cells_56, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -783,13 +1025,13 @@ static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_44[] = {
+static const dtt_item items_57[] = {
   {"approximate", &enum_approximate, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_45[] = {
+static const dtt_cell cells_58[] = {
   {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_44, items_10, cells_45, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_57, items_10, cells_58, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -801,7 +1043,7 @@ static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_sigmoid(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -848,15 +1090,15 @@ static dt_status call_nn_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_46[] = {
+static const dtt_item items_59[] = {
   {"min_val", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_47[] = {
+static const dtt_cell cells_60[] = {
   {.f = -1.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_hardtanh = {"Hardtanh", call_nn_hardtanh, items_46, items_10, cells_47, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_hardtanh = {"Hardtanh", call_nn_hardtanh, items_59, items_10, cells_60, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_re_lu6(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -868,7 +1110,7 @@ static dt_status call_nn_re_lu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_re_lu6 = {"ReLU6", call_nn_re_lu6, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_re_lu6 = {"ReLU6", call_nn_re_lu6, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -880,7 +1122,7 @@ static dt_status call_nn_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_hardsigmoid = {"Hardsigmoid", call_nn_hardsigmoid, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardsigmoid = {"Hardsigmoid", call_nn_hardsigmoid, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -892,7 +1134,7 @@ static dt_status call_nn_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_hardswish = {"Hardswish", call_nn_hardswish, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardswish = {"Hardswish", call_nn_hardswish, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -904,13 +1146,13 @@ static dt_status call_nn_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_48[] = {
+static const dtt_item items_61[] = {
   {"lambd", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_49[] = {
+static const dtt_cell cells_62[] = {
   {.f = 0.5},
 };
-static const dtt_function function_nn_hardshrink = {"Hardshrink", call_nn_hardshrink, items_48, items_10, cells_49, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardshrink = {"Hardshrink", call_nn_hardshrink, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -922,7 +1164,7 @@ static dt_status call_nn_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_softshrink = {"Softshrink", call_nn_softshrink, items_48, items_10, cells_49, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softshrink = {"Softshrink", call_nn_softshrink, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -945,15 +1187,15 @@ static dt_status call_nn_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_50[] = {
+static const dtt_item items_63[] = {
   {"threshold", NULL, DTT_F64, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_51[] = {
+static const dtt_cell cells_64[] = {
   {0}, {0}, {0},
 };
-static const dtt_function function_nn_threshold = {"Threshold", call_nn_threshold, items_50, items_10, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_threshold = {"Threshold", call_nn_threshold, items_63, items_10, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_softsign(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -976,7 +1218,7 @@ static dt_status call_nn_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_selu = {"SELU", call_nn_selu, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_selu = {"SELU", call_nn_selu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_celu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -989,7 +1231,7 @@ static dt_status call_nn_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_celu = {"CELU", call_nn_celu, items_40, items_10, cells_41, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_celu = {"CELU", call_nn_celu, items_53, items_10, cells_54, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_mish(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1001,7 +1243,7 @@ static dt_status call_nn_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_mish = {"Mish", call_nn_mish, items_36, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mish = {"Mish", call_nn_mish, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_glu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1013,13 +1255,13 @@ static dt_status call_nn_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_52[] = {
+static const dtt_item items_65[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_53[] = {
+static const dtt_cell cells_66[] = {
   {-1},
 };
-static const dtt_function function_nn_glu = {"GLU", call_nn_glu, items_52, items_10, cells_53, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_glu = {"GLU", call_nn_glu, items_65, items_10, cells_66, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1035,16 +1277,16 @@ static dt_status call_nn_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_54[] = {
+static const dtt_item items_67[] = {
   {"num_parameters", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"init", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_55[] = {
+static const dtt_cell cells_68[] = {
   {1}, {.f = 0.25}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_prelu = {"PReLU", call_nn_prelu, items_54, items_10, cells_55, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nn_prelu = {"PReLU", call_nn_prelu, items_67, items_10, cells_68, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nn_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1054,10 +1296,10 @@ static dt_status call_nn_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_56[] = {
+static const dtt_item items_69[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_softmin = {"Softmin", call_nn_softmin, items_56, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmin = {"Softmin", call_nn_softmin, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1067,7 +1309,7 @@ static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_56, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1077,7 +1319,7 @@ static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_56, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1089,13 +1331,13 @@ static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_57[] = {
+static const dtt_item items_70[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_58[] = {
+static const dtt_cell cells_71[] = {
   {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_57, items_10, cells_58, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_70, items_10, cells_71, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1107,7 +1349,7 @@ static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_57, items_10, cells_58, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_70, items_10, cells_71, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1121,15 +1363,15 @@ static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_59[] = {
+static const dtt_item items_72[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_60[] = {
+static const dtt_cell cells_73[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_59, items_10, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_72, items_10, cells_73, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1144,16 +1386,16 @@ static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_61[] = {
+static const dtt_item items_74[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_62[] = {
+static const dtt_cell cells_75[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_61, items_10, cells_62, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_74, items_10, cells_75, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1166,14 +1408,14 @@ static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_63[] = {
+static const dtt_item items_76[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_64[] = {
+static const dtt_cell cells_77[] = {
   {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_63, items_10, cells_64, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_76, items_10, cells_77, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1187,15 +1429,15 @@ static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_65[] = {
+static const dtt_item items_78[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_66[] = {
+static const dtt_cell cells_79[] = {
   {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_65, items_10, cells_66, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_78, items_10, cells_79, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1205,11 +1447,11 @@ static dt_status call_nn_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_67[] = {
+static const dtt_item items_80[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"unflattened_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_unflatten = {"Unflatten", call_nn_unflatten, items_67, items_10, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_unflatten = {"Unflatten", call_nn_unflatten, items_80, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_fold(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1228,17 +1470,17 @@ static dt_status call_nn_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_68[] = {
+static const dtt_item items_81[] = {
   {"output_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 8, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_69[] = {
+static const dtt_cell cells_82[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_fold = {"Fold", call_nn_fold, items_68, items_10, cells_69, 5, 1, 10, 0, 0, NULL};
+static const dtt_function function_nn_fold = {"Fold", call_nn_fold, items_81, items_10, cells_82, 5, 1, 10, 0, 0, NULL};
 
 static dt_status call_nn_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1255,16 +1497,16 @@ static dt_status call_nn_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_70[] = {
+static const dtt_item items_83[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 2, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_71[] = {
+static const dtt_cell cells_84[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_unfold = {"Unfold", call_nn_unfold, items_70, items_10, cells_71, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_nn_unfold = {"Unfold", call_nn_unfold, items_83, items_10, cells_84, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1274,10 +1516,10 @@ static dt_status call_nn_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_72[] = {
+static const dtt_item items_85[] = {
   {"upscale_factor", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_pixel_shuffle = {"PixelShuffle", call_nn_pixel_shuffle, items_72, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_pixel_shuffle = {"PixelShuffle", call_nn_pixel_shuffle, items_85, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1287,10 +1529,10 @@ static dt_status call_nn_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_73[] = {
+static const dtt_item items_86[] = {
   {"downscale_factor", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_pixel_unshuffle = {"PixelUnshuffle", call_nn_pixel_unshuffle, items_73, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_pixel_unshuffle = {"PixelUnshuffle", call_nn_pixel_unshuffle, items_86, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1300,10 +1542,10 @@ static dt_status call_nn_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_74[] = {
+static const dtt_item items_87[] = {
   {"groups", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_channel_shuffle = {"ChannelShuffle", call_nn_channel_shuffle, items_74, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_channel_shuffle = {"ChannelShuffle", call_nn_channel_shuffle, items_87, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1313,13 +1555,10 @@ static dt_status call_nn_zero_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_75[] = {
+static const dtt_item items_88[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
 };
-static const dtt_cell cells_76[] = {
-  {0}, {0},
-};
-static const dtt_function function_nn_zero_pad1d = {"ZeroPad1d", call_nn_zero_pad1d, items_75, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad1d = {"ZeroPad1d", call_nn_zero_pad1d, items_88, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1329,10 +1568,10 @@ static dt_status call_nn_zero_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_77[] = {
+static const dtt_item items_89[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 4},
 };
-static const dtt_function function_nn_zero_pad2d = {"ZeroPad2d", call_nn_zero_pad2d, items_77, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad2d = {"ZeroPad2d", call_nn_zero_pad2d, items_89, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1342,10 +1581,10 @@ static dt_status call_nn_zero_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_78[] = {
+static const dtt_item items_90[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 6},
 };
-static const dtt_function function_nn_zero_pad3d = {"ZeroPad3d", call_nn_zero_pad3d, items_78, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad3d = {"ZeroPad3d", call_nn_zero_pad3d, items_90, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1355,11 +1594,11 @@ static dt_status call_nn_constant_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_79[] = {
+static const dtt_item items_91[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad1d = {"ConstantPad1d", call_nn_constant_pad1d, items_79, items_10, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad1d = {"ConstantPad1d", call_nn_constant_pad1d, items_91, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1369,11 +1608,11 @@ static dt_status call_nn_constant_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_80[] = {
+static const dtt_item items_92[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 4},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad2d = {"ConstantPad2d", call_nn_constant_pad2d, items_80, items_10, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad2d = {"ConstantPad2d", call_nn_constant_pad2d, items_92, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1383,11 +1622,11 @@ static dt_status call_nn_constant_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_81[] = {
+static const dtt_item items_93[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 6},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad3d = {"ConstantPad3d", call_nn_constant_pad3d, items_81, items_10, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad3d = {"ConstantPad3d", call_nn_constant_pad3d, items_93, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1397,7 +1636,7 @@ static dt_status call_nn_reflection_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad1d = {"ReflectionPad1d", call_nn_reflection_pad1d, items_75, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad1d = {"ReflectionPad1d", call_nn_reflection_pad1d, items_88, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1407,7 +1646,7 @@ static dt_status call_nn_reflection_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad2d = {"ReflectionPad2d", call_nn_reflection_pad2d, items_77, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad2d = {"ReflectionPad2d", call_nn_reflection_pad2d, items_89, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1417,7 +1656,7 @@ static dt_status call_nn_reflection_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad3d = {"ReflectionPad3d", call_nn_reflection_pad3d, items_78, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad3d = {"ReflectionPad3d", call_nn_reflection_pad3d, items_90, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1427,7 +1666,7 @@ static dt_status call_nn_replication_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad1d = {"ReplicationPad1d", call_nn_replication_pad1d, items_75, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad1d = {"ReplicationPad1d", call_nn_replication_pad1d, items_88, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1437,7 +1676,7 @@ static dt_status call_nn_replication_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad2d = {"ReplicationPad2d", call_nn_replication_pad2d, items_77, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad2d = {"ReplicationPad2d", call_nn_replication_pad2d, items_89, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1447,7 +1686,7 @@ static dt_status call_nn_replication_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad3d = {"ReplicationPad3d", call_nn_replication_pad3d, items_78, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad3d = {"ReplicationPad3d", call_nn_replication_pad3d, items_90, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1457,7 +1696,7 @@ static dt_status call_nn_circular_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad1d = {"CircularPad1d", call_nn_circular_pad1d, items_75, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad1d = {"CircularPad1d", call_nn_circular_pad1d, items_88, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1467,7 +1706,7 @@ static dt_status call_nn_circular_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad2d = {"CircularPad2d", call_nn_circular_pad2d, items_77, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad2d = {"CircularPad2d", call_nn_circular_pad2d, items_89, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1477,7 +1716,7 @@ static dt_status call_nn_circular_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad3d = {"CircularPad3d", call_nn_circular_pad3d, items_78, items_10, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad3d = {"CircularPad3d", call_nn_circular_pad3d, items_90, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1494,7 +1733,7 @@ static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_82[] = {
+static const dtt_item items_94[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1503,13 +1742,13 @@ static const dtt_item items_82[] = {
   {"nesterov", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_83[] = {
+static const dtt_item items_95[] = {
   {"out", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_84[] = {
+static const dtt_cell cells_96[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_82, items_83, cells_84, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_94, items_95, cells_96, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1528,7 +1767,7 @@ static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_85[] = {
+static const dtt_item items_97[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1539,10 +1778,10 @@ static const dtt_item items_85[] = {
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"decoupled_weight_decay", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_86[] = {
+static const dtt_cell cells_98[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0}, {0},
 };
-static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_85, items_83, cells_86, 9, 1, 10, 0, 0, NULL};
+static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_97, items_95, cells_98, 9, 1, 10, 0, 0, NULL};
 
 static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1560,7 +1799,7 @@ static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_87[] = {
+static const dtt_item items_99[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1570,10 +1809,10 @@ static const dtt_item items_87[] = {
   {"amsgrad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_88[] = {
+static const dtt_cell cells_100[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.01}, {0}, {0},
 };
-static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_87, items_83, cells_88, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_99, items_95, cells_100, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_rmsprop(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1591,7 +1830,7 @@ static dt_status call_optim_rmsprop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_89[] = {
+static const dtt_item items_101[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1601,10 +1840,10 @@ static const dtt_item items_89[] = {
   {"centered", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_90[] = {
+static const dtt_cell cells_102[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.99}, {.f = 1e-08}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_rmsprop = {"RMSprop", call_optim_rmsprop, items_89, items_83, cells_90, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_rmsprop = {"RMSprop", call_optim_rmsprop, items_101, items_95, cells_102, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_adagrad(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1621,7 +1860,7 @@ static dt_status call_optim_adagrad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_91[] = {
+static const dtt_item items_103[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"lr_decay", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1630,10 +1869,10 @@ static const dtt_item items_91[] = {
   {"eps", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_92[] = {
+static const dtt_cell cells_104[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {.f = 1e-10}, {0},
 };
-static const dtt_function function_optim_adagrad = {"Adagrad", call_optim_adagrad, items_91, items_83, cells_92, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_adagrad = {"Adagrad", call_optim_adagrad, items_103, items_95, cells_104, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adadelta(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1649,7 +1888,7 @@ static dt_status call_optim_adadelta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_93[] = {
+static const dtt_item items_105[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"rho", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1657,10 +1896,10 @@ static const dtt_item items_93[] = {
   {"weight_decay", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_94[] = {
+static const dtt_cell cells_106[] = {
   {0}, {0}, {.f = 1.0}, {.f = 0.9}, {.f = 1e-06}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_adadelta = {"Adadelta", call_optim_adadelta, items_93, items_83, cells_94, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_optim_adadelta = {"Adadelta", call_optim_adadelta, items_105, items_95, cells_106, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_optim_adamax(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1677,7 +1916,7 @@ static dt_status call_optim_adamax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_95[] = {
+static const dtt_item items_107[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1686,10 +1925,10 @@ static const dtt_item items_95[] = {
   {"weight_decay", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_96[] = {
+static const dtt_cell cells_108[] = {
   {0}, {0}, {.f = 0.002}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_adamax = {"Adamax", call_optim_adamax, items_95, items_83, cells_96, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_adamax = {"Adamax", call_optim_adamax, items_107, items_95, cells_108, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_nadam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1708,7 +1947,7 @@ static dt_status call_optim_nadam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_97[] = {
+static const dtt_item items_109[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1719,10 +1958,10 @@ static const dtt_item items_97[] = {
   {"decoupled_weight_decay", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_98[] = {
+static const dtt_cell cells_110[] = {
   {0}, {0}, {.f = 0.002}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {.f = 0.004}, {0}, {0},
 };
-static const dtt_function function_optim_nadam = {"NAdam", call_optim_nadam, items_97, items_83, cells_98, 9, 1, 10, 0, 0, NULL};
+static const dtt_function function_optim_nadam = {"NAdam", call_optim_nadam, items_109, items_95, cells_110, 9, 1, 10, 0, 0, NULL};
 
 static dt_status call_optim_radam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1740,7 +1979,7 @@ static dt_status call_optim_radam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_99[] = {
+static const dtt_item items_111[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1750,10 +1989,10 @@ static const dtt_item items_99[] = {
   {"decoupled_weight_decay", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_100[] = {
+static const dtt_cell cells_112[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_radam = {"RAdam", call_optim_radam, items_99, items_83, cells_100, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_radam = {"RAdam", call_optim_radam, items_111, items_95, cells_112, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_asgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1770,7 +2009,7 @@ static dt_status call_optim_asgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_101[] = {
+static const dtt_item items_113[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"lambd", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1779,10 +2018,10 @@ static const dtt_item items_101[] = {
   {"weight_decay", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_102[] = {
+static const dtt_cell cells_114[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.0001}, {.f = 0.75}, {.f = 1000000.0}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_asgd = {"ASGD", call_optim_asgd, items_101, items_83, cells_102, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_asgd = {"ASGD", call_optim_asgd, items_113, items_95, cells_114, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_rprop(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1799,7 +2038,7 @@ static dt_status call_optim_rprop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_103[] = {
+static const dtt_item items_115[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"etaminus", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1808,10 +2047,10 @@ static const dtt_item items_103[] = {
   {"step_size_max", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_104[] = {
+static const dtt_cell cells_116[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.5}, {.f = 1.2}, {.f = 1e-06}, {.f = 50.0}, {0},
 };
-static const dtt_function function_optim_rprop = {"Rprop", call_optim_rprop, items_103, items_83, cells_104, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_rprop = {"Rprop", call_optim_rprop, items_115, items_95, cells_116, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -1821,18 +2060,18 @@ static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_105[] = {
+static const dtt_item items_117[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"step_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"gamma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_106[] = {
+static const dtt_item items_118[] = {
   {"out", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_107[] = {
+static const dtt_cell cells_119[] = {
   {0}, {0}, {.f = 0.1},
 };
-static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_105, items_106, cells_107, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_117, items_118, cells_119, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -1843,15 +2082,15 @@ static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_108[] = {
+static const dtt_item items_120[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"t_max", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"eta_min", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_109[] = {
+static const dtt_cell cells_121[] = {
   {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_108, items_106, cells_109, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_120, items_118, cells_121, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1863,17 +2102,17 @@ static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_110[] = {
+static const dtt_item items_122[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"gradient", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 2, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 5, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_111[] = {
+static const dtt_cell cells_123[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_110, NULL, cells_111, 5, 0, 7, 0, 0, NULL};
+static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_122, NULL, cells_123, 5, 0, 7, 0, 0, NULL};
 
 static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1885,14 +2124,14 @@ static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_112[] = {
+static const dtt_item items_124[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"grad_tensors", NULL, DTT_TENSOR, 2, 1, 0, 1, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 7, 1, 1, 0, 0, 0},
 };
-static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_112, NULL, cells_21, 5, 0, 9, 0, 0, NULL};
+static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_124, NULL, cells_21, 5, 0, 9, 0, 0, NULL};
 
 static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -1906,7 +2145,7 @@ static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_113[] = {
+static const dtt_item items_125[] = {
   {"outputs", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
   {"grad_outputs", NULL, DTT_TENSOR, 4, 1, 0, 1, 0, 0},
@@ -1914,10 +2153,10 @@ static const dtt_item items_113[] = {
   {"create_graph", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"allow_unused", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_114[] = {
+static const dtt_item items_126[] = {
   {"out", &dtt_handle_tensor_list, DTT_TENSOR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_113, items_114, cells_69, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_125, items_126, cells_82, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   dt_hook *r_out = NULL;
@@ -1928,14 +2167,14 @@ static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_115[] = {
+static const dtt_item items_127[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hook", &callback_tensor_hook, DTT_CALLBACK, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_116[] = {
+static const dtt_item items_128[] = {
   {"out", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_115, items_116, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_127, items_128, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_register_post_accumulate_grad_hook(const dtt_cell *a, dtt_cell *r) {
   dt_hook *r_out = NULL;
@@ -1946,7 +2185,7 @@ static dt_status call_tensor_register_post_accumulate_grad_hook(const dtt_cell *
   return status;
 }
 
-static const dtt_function function_tensor_register_post_accumulate_grad_hook = {"register_post_accumulate_grad_hook", call_tensor_register_post_accumulate_grad_hook, items_115, items_116, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_register_post_accumulate_grad_hook = {"register_post_accumulate_grad_hook", call_tensor_register_post_accumulate_grad_hook, items_127, items_128, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -1955,10 +2194,10 @@ static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_117[] = {
+static const dtt_item items_129[] = {
   {"self", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_117, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_129, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -1972,7 +2211,7 @@ static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_118[] = {
+static const dtt_item items_130[] = {
   {"name", NULL, DTT_STR, 0, 0, 1, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"outputs", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -1980,7 +2219,7 @@ static const dtt_item items_118[] = {
   {"backward", &callback_custom_backward, DTT_CALLBACK, 7, 0, 0, 0, 1, 0},
   {"dirty", NULL, DTT_TENSOR, 8, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_118, items_114, cells_69, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_130, items_126, cells_82, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -1993,7 +2232,7 @@ static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_119[] = {
+static const dtt_item items_131[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2002,19 +2241,19 @@ static const dtt_item items_119[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_120[] = {
+static const dtt_item items_132[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_121[] = {
+static const int64_t numbers_133[] = {
   1
 };
-static const int64_t numbers_122[] = {
+static const int64_t numbers_134[] = {
   0
 };
-static const dtt_cell cells_123[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_121}, {1}, {.p = (void *)numbers_122}, {1}, {.p = (void *)numbers_121}, {1}, {1},
+static const dtt_cell cells_135[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_133}, {1}, {.p = (void *)numbers_134}, {1}, {.p = (void *)numbers_133}, {1}, {1},
 };
-static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_119, items_120, cells_123, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_131, items_132, cells_135, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2027,7 +2266,7 @@ static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_124[] = {
+static const dtt_item items_136[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2036,10 +2275,10 @@ static const dtt_item items_124[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_125[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_121}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_121}, {1}, {1},
+static const dtt_cell cells_137[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_133}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_133}, {1}, {1},
 };
-static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_124, items_120, cells_125, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_136, items_132, cells_137, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2052,7 +2291,7 @@ static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_126[] = {
+static const dtt_item items_138[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2062,10 +2301,10 @@ static const dtt_item items_126[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 1},
 };
-static const dtt_cell cells_127[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_121}, {1}, {.p = (void *)numbers_122}, {1}, {.p = (void *)numbers_122}, {1}, {1}, {.p = (void *)numbers_121}, {1},
+static const dtt_cell cells_139[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_133}, {1}, {.p = (void *)numbers_134}, {1}, {.p = (void *)numbers_134}, {1}, {1}, {.p = (void *)numbers_133}, {1},
 };
-static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_126, items_120, cells_127, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_138, items_132, cells_139, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2078,7 +2317,7 @@ static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_128[] = {
+static const dtt_item items_140[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2087,16 +2326,16 @@ static const dtt_item items_128[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_129[] = {
+static const int64_t numbers_141[] = {
   1, 1
 };
-static const int64_t numbers_130[] = {
+static const int64_t numbers_142[] = {
   0, 0
 };
-static const dtt_cell cells_131[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_129}, {2}, {.p = (void *)numbers_130}, {2}, {.p = (void *)numbers_129}, {2}, {1},
+static const dtt_cell cells_143[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_141}, {2}, {1},
 };
-static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_128, items_120, cells_131, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_140, items_132, cells_143, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2109,7 +2348,7 @@ static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_132[] = {
+static const dtt_item items_144[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2118,10 +2357,10 @@ static const dtt_item items_132[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_133[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_129}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_129}, {2}, {1},
+static const dtt_cell cells_145[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_141}, {2}, {1},
 };
-static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_132, items_120, cells_133, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_144, items_132, cells_145, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2134,7 +2373,7 @@ static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_134[] = {
+static const dtt_item items_146[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2144,10 +2383,10 @@ static const dtt_item items_134[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_135[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_129}, {2}, {.p = (void *)numbers_130}, {2}, {.p = (void *)numbers_130}, {2}, {1}, {.p = (void *)numbers_129}, {2},
+static const dtt_cell cells_147[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_142}, {2}, {1}, {.p = (void *)numbers_141}, {2},
 };
-static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_134, items_120, cells_135, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_146, items_132, cells_147, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2160,7 +2399,7 @@ static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_136[] = {
+static const dtt_item items_148[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2169,16 +2408,16 @@ static const dtt_item items_136[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_137[] = {
+static const int64_t numbers_149[] = {
   1, 1, 1
 };
-static const int64_t numbers_138[] = {
+static const int64_t numbers_150[] = {
   0, 0, 0
 };
-static const dtt_cell cells_139[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_137}, {3}, {.p = (void *)numbers_138}, {3}, {.p = (void *)numbers_137}, {3}, {1},
+static const dtt_cell cells_151[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_149}, {3}, {.p = (void *)numbers_150}, {3}, {.p = (void *)numbers_149}, {3}, {1},
 };
-static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_136, items_120, cells_139, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_148, items_132, cells_151, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2191,7 +2430,7 @@ static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_140[] = {
+static const dtt_item items_152[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2200,10 +2439,10 @@ static const dtt_item items_140[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_141[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_137}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_137}, {3}, {1},
+static const dtt_cell cells_153[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_149}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_149}, {3}, {1},
 };
-static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_140, items_120, cells_141, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_152, items_132, cells_153, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2216,7 +2455,7 @@ static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_142[] = {
+static const dtt_item items_154[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2226,10 +2465,10 @@ static const dtt_item items_142[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 3},
 };
-static const dtt_cell cells_143[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_137}, {3}, {.p = (void *)numbers_138}, {3}, {.p = (void *)numbers_138}, {3}, {1}, {.p = (void *)numbers_137}, {3},
+static const dtt_cell cells_155[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_149}, {3}, {.p = (void *)numbers_150}, {3}, {.p = (void *)numbers_150}, {3}, {1}, {.p = (void *)numbers_149}, {3},
 };
-static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_142, items_120, cells_143, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_154, items_132, cells_155, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2241,14 +2480,14 @@ static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_144[] = {
+static const dtt_item items_156[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty = {"empty", call_empty, items_144, items_120, cells_111, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_empty = {"empty", call_empty, items_156, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2260,14 +2499,14 @@ static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_145[] = {
+static const dtt_item items_157[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_empty_strided = {"empty_strided", call_empty_strided, items_145, items_120, cells_71, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_empty_strided = {"empty_strided", call_empty_strided, items_157, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_new_empty_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2280,7 +2519,7 @@ static dt_status call_new_empty_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_146[] = {
+static const dtt_item items_158[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
@@ -2288,7 +2527,7 @@ static const dtt_item items_146[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty_strided = {"new_empty_strided", call_new_empty_strided, items_146, items_120, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_new_empty_strided = {"new_empty_strided", call_new_empty_strided, items_158, items_132, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2300,16 +2539,13 @@ static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_147[] = {
+static const dtt_item items_159[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_148[] = {
-  {0}, {0}, {0}, {0}, {0}, {0},
-};
-static const dtt_function function_zeros = {"zeros", call_zeros, items_147, items_120, cells_148, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros = {"zeros", call_zeros, items_159, items_132, cells_32, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2321,7 +2557,7 @@ static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones = {"ones", call_ones, items_147, items_120, cells_148, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones = {"ones", call_ones, items_159, items_132, cells_32, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2334,14 +2570,14 @@ static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_149[] = {
+static const dtt_item items_160[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 2, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_full = {"full", call_full, items_149, items_120, cells_21, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_full = {"full", call_full, items_160, items_132, cells_21, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2354,7 +2590,7 @@ static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_150[] = {
+static const dtt_item items_161[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
@@ -2362,10 +2598,10 @@ static const dtt_item items_150[] = {
   {"device", NULL, DTT_DEVICE, 10, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 12, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_151[] = {
+static const dtt_cell cells_162[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_arange = {"arange", call_arange, items_150, items_120, cells_151, 6, 1, 13, 0, 0, NULL};
+static const dtt_function function_arange = {"arange", call_arange, items_161, items_132, cells_162, 6, 1, 13, 0, 0, NULL};
 
 static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2378,7 +2614,7 @@ static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_152[] = {
+static const dtt_item items_163[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -2386,10 +2622,10 @@ static const dtt_item items_152[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_153[] = {
+static const dtt_cell cells_164[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linspace = {"linspace", call_linspace, items_152, items_120, cells_153, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_linspace = {"linspace", call_linspace, items_163, items_132, cells_164, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_logspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2402,7 +2638,7 @@ static dt_status call_logspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_154[] = {
+static const dtt_item items_165[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -2411,10 +2647,10 @@ static const dtt_item items_154[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_155[] = {
+static const dtt_cell cells_166[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 10.0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_logspace = {"logspace", call_logspace, items_154, items_120, cells_155, 7, 1, 12, 0, 0, NULL};
+static const dtt_function function_logspace = {"logspace", call_logspace, items_165, items_132, cells_166, 7, 1, 12, 0, 0, NULL};
 
 static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2427,14 +2663,14 @@ static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_156[] = {
+static const dtt_item items_167[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"m", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_eye = {"eye", call_eye, items_156, items_120, cells_111, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_eye = {"eye", call_eye, items_167, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2446,13 +2682,13 @@ static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_157[] = {
+static const dtt_item items_168[] = {
   {"s", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_157, items_120, cells_111, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_168, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2464,14 +2700,14 @@ static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_158[] = {
+static const dtt_item items_169[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_158, items_120, cells_148, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_169, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2483,7 +2719,7 @@ static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_158, items_120, cells_148, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_169, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2495,7 +2731,7 @@ static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_158, items_120, cells_148, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_169, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2507,7 +2743,7 @@ static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_159[] = {
+static const dtt_item items_170[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
@@ -2515,7 +2751,7 @@ static const dtt_item items_159[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_full_like = {"full_like", call_full_like, items_159, items_120, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_full_like = {"full_like", call_full_like, items_170, items_132, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2527,14 +2763,14 @@ static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_160[] = {
+static const dtt_item items_171[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_160, items_120, cells_111, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_171, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2546,7 +2782,7 @@ static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_160, items_120, cells_111, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_171, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2558,7 +2794,7 @@ static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_160, items_120, cells_111, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_171, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2571,7 +2807,7 @@ static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_161[] = {
+static const dtt_item items_172[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
@@ -2579,7 +2815,7 @@ static const dtt_item items_161[] = {
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_full = {"new_full", call_new_full, items_161, items_120, cells_69, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_new_full = {"new_full", call_new_full, items_172, items_132, cells_82, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2591,14 +2827,14 @@ static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_162[] = {
+static const dtt_item items_173[] = {
   {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_162, items_120, cells_71, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_173, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2610,12 +2846,12 @@ static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_163[] = {
+static const dtt_item items_174[] = {
   {"data", NULL, DTT_BOOL, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_163, items_120, cells_148, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_174, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2627,14 +2863,14 @@ static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_164[] = {
+static const dtt_item items_175[] = {
   {"data", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_164, items_120, cells_71, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_175, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -2642,13 +2878,13 @@ static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_165[] = {
+static const dtt_item items_176[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_166[] = {
+static const dtt_item items_177[] = {
   {"out", NULL, DTT_I64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_165, items_166, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_176, items_177, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -2656,10 +2892,10 @@ static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_167[] = {
+static const dtt_item items_178[] = {
   {"out", NULL, DTT_F64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_165, items_167, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_176, items_178, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2669,11 +2905,11 @@ static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_168[] = {
+static const dtt_item items_179[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clone = {"clone", call_clone, items_168, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_clone = {"clone", call_clone, items_179, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2685,7 +2921,7 @@ static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_169[] = {
+static const dtt_item items_180[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
@@ -2693,7 +2929,7 @@ static const dtt_item items_169[] = {
   {"copy", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_to = {"to", call_to, items_169, items_120, cells_111, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_to = {"to", call_to, items_180, items_132, cells_123, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2703,7 +2939,7 @@ static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cpu = {"cpu", call_cpu, items_168, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_cpu = {"cpu", call_cpu, items_179, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2715,16 +2951,16 @@ static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_170[] = {
+static const dtt_item items_181[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"non_blocking", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_171[] = {
+static const dtt_cell cells_182[] = {
   {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_cuda = {"cuda", call_cuda, items_170, items_120, cells_171, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cuda = {"cuda", call_cuda, items_181, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2734,14 +2970,14 @@ static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_172[] = {
+static const dtt_item items_183[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_173[] = {
+static const dtt_cell cells_184[] = {
   {0}, {DT_MEMORY_FORMAT_CONTIGUOUS},
 };
-static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_172, items_120, cells_173, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_183, items_132, cells_184, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2750,12 +2986,12 @@ static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_174[] = {
+static const dtt_item items_185[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"non_blocking", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_copy_ = {"copy_", call_copy_, items_174, NULL, cells_51, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_copy_ = {"copy_", call_copy_, items_185, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2766,11 +3002,11 @@ static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_175[] = {
+static const dtt_item items_186[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_fill_ = {"fill_", call_fill_, items_175, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fill_ = {"fill_", call_fill_, items_186, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2779,7 +3015,7 @@ static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zero_ = {"zero_", call_zero_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_zero_ = {"zero_", call_zero_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   dt_dataset *r_out = NULL;
@@ -2789,13 +3025,13 @@ static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_176[] = {
+static const dtt_item items_187[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_item items_177[] = {
+static const dtt_item items_188[] = {
   {"out", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_176, items_177, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_187, items_188, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -2805,13 +3041,13 @@ static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_178[] = {
+static const dtt_item items_189[] = {
   {"self", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_179[] = {
+static const dtt_item items_190[] = {
   {"out", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_len = {"len", call_dataset_len, items_178, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_dataset_len = {"len", call_dataset_len, items_189, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   dt_data_loader *r_out = NULL;
@@ -2828,7 +3064,7 @@ static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_180[] = {
+static const dtt_item items_191[] = {
   {"dataset", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"batch_size", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"shuffle", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -2837,13 +3073,13 @@ static const dtt_item items_180[] = {
   {"prefetch_factor", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_181[] = {
+static const dtt_item items_192[] = {
   {"out", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_182[] = {
+static const dtt_cell cells_193[] = {
   {0}, {1}, {0}, {0}, {0}, {2}, {0},
 };
-static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_180, items_181, cells_182, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_191, items_192, cells_193, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -2853,10 +3089,10 @@ static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_183[] = {
+static const dtt_item items_194[] = {
   {"self", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_183, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_194, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2865,7 +3101,7 @@ static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_183, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_194, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -2875,7 +3111,7 @@ static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_183, items_114, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_194, items_126, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2885,10 +3121,10 @@ static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_184[] = {
+static const dtt_item items_195[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_184, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_195, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2899,13 +3135,13 @@ static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_185[] = {
+static const dtt_item items_196[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_185, NULL, cells_148, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_196, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -2917,14 +3153,14 @@ static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_186[] = {
+static const dtt_item items_197[] = {
   {"data", NULL, DTT_BYTES, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_187[] = {
+static const dtt_item items_198[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"tensors", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_186, items_187, cells_76, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_197, items_198, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -2938,15 +3174,15 @@ static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_188[] = {
+static const dtt_item items_199[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_189[] = {
+static const dtt_cell cells_200[] = {
   {0}, {0}, {0}, {0},
 };
-static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_188, items_187, cells_189, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_199, items_198, cells_200, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -2956,10 +3192,10 @@ static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_190[] = {
+static const dtt_item items_201[] = {
   {"out", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_184, items_190, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_195, items_201, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_checkpoint(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2970,7 +3206,7 @@ static dt_status call_save_checkpoint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_save_checkpoint = {"save_checkpoint", call_save_checkpoint, items_185, NULL, cells_148, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_checkpoint = {"save_checkpoint", call_save_checkpoint, items_196, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_checkpoint(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -2984,7 +3220,7 @@ static dt_status call_load_checkpoint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_checkpoint = {"load_checkpoint", call_load_checkpoint, items_188, items_187, cells_189, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_checkpoint = {"load_checkpoint", call_load_checkpoint, items_199, items_198, cells_200, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_checkpoint_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -2994,7 +3230,7 @@ static dt_status call_checkpoint_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_checkpoint_names = {"checkpoint_names", call_checkpoint_names, items_184, items_190, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_checkpoint_names = {"checkpoint_names", call_checkpoint_names, items_195, items_201, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_archive(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3005,12 +3241,12 @@ static dt_status call_save_archive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_191[] = {
+static const dtt_item items_202[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"records", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_save_archive = {"save_archive", call_save_archive, items_191, NULL, cells_171, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_save_archive = {"save_archive", call_save_archive, items_202, NULL, cells_182, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3022,11 +3258,11 @@ static dt_status call_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_192[] = {
+static const dtt_item items_203[] = {
   {"names", NULL, DTT_STR, 0, 1, 0, 0, 1, 0},
   {"records", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_archive_bytes = {"archive_bytes", call_archive_bytes, items_192, items_120, cells_189, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_archive_bytes = {"archive_bytes", call_archive_bytes, items_203, items_132, cells_200, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_load_archive(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3038,15 +3274,15 @@ static dt_status call_load_archive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_193[] = {
+static const dtt_item items_204[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"mmap", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_194[] = {
+static const dtt_item items_205[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"records", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_archive = {"load_archive", call_load_archive, items_193, items_194, cells_76, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_archive = {"load_archive", call_load_archive, items_204, items_205, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3058,7 +3294,7 @@ static dt_status call_load_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_archive_bytes = {"load_archive_bytes", call_load_archive_bytes, items_186, items_194, cells_76, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_archive_bytes = {"load_archive_bytes", call_load_archive_bytes, items_197, items_205, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_save_npy(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3067,11 +3303,11 @@ static dt_status call_save_npy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_195[] = {
+static const dtt_item items_206[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"array", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_save_npy = {"save_npy", call_save_npy, items_195, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_save_npy = {"save_npy", call_save_npy, items_206, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_load_npy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3081,7 +3317,7 @@ static dt_status call_load_npy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_npy = {"load_npy", call_load_npy, items_184, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_load_npy = {"load_npy", call_load_npy, items_195, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_npz(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3092,12 +3328,12 @@ static dt_status call_save_npz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_196[] = {
+static const dtt_item items_207[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"arrays", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_save_npz = {"save_npz", call_save_npz, items_196, NULL, cells_171, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_save_npz = {"save_npz", call_save_npz, items_207, NULL, cells_182, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_load_npz(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3110,15 +3346,15 @@ static dt_status call_load_npz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_197[] = {
+static const dtt_item items_208[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
 };
-static const dtt_item items_198[] = {
+static const dtt_item items_209[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"arrays", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_npz = {"load_npz", call_load_npz, items_197, items_198, cells_51, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_load_npz = {"load_npz", call_load_npz, items_208, items_209, cells_64, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_read_csv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -3135,7 +3371,7 @@ static dt_status call_read_csv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_199[] = {
+static const dtt_item items_210[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"columns", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"delimiter", NULL, DTT_STR, 3, 0, 1, 0, 0, 0},
@@ -3144,15 +3380,15 @@ static const dtt_item items_199[] = {
   {"one_hot", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_200[] = {
+static const dtt_item items_211[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"names", &dtt_handle_string_list, DTT_STR, 1, 1, 0, 0, 0, 0},
   {"labels", &dtt_handle_string_list, DTT_STR, 3, 1, 0, 0, 0, 0},
 };
-static const dtt_cell cells_201[] = {
+static const dtt_cell cells_212[] = {
   {0}, {0}, {0}, {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_read_csv = {"read_csv", call_read_csv, items_199, items_200, cells_201, 7, 3, 9, 0, 0, NULL};
+static const dtt_function function_read_csv = {"read_csv", call_read_csv, items_210, items_211, cells_212, 7, 3, 9, 0, 0, NULL};
 
 static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3163,7 +3399,7 @@ static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_179, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_190, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3174,10 +3410,10 @@ static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_202[] = {
+static const dtt_item items_213[] = {
   {"out", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_202, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_213, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3188,7 +3424,7 @@ static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_179, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_190, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3197,10 +3433,10 @@ static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_203[] = {
+static const dtt_item items_214[] = {
   {"index", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_203, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_214, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3212,13 +3448,13 @@ static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_204[] = {
+static const dtt_item items_215[] = {
   {"text", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_205[] = {
+static const dtt_item items_216[] = {
   {"out", NULL, DTT_DEVICE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_204, items_205, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_215, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -3228,10 +3464,10 @@ static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_206[] = {
+static const dtt_item items_217[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_device_name = {"device_name", call_device_name, items_206, items_202, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_name = {"device_name", call_device_name, items_217, items_213, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   int64_t r_major = 0;
@@ -3243,11 +3479,11 @@ static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_207[] = {
+static const dtt_item items_218[] = {
   {"major", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_206, items_207, cells_76, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_217, items_218, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_name = NULL;
@@ -3267,14 +3503,14 @@ static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_208[] = {
+static const dtt_item items_219[] = {
   {"name", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
   {"major", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"multi_processor_count", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
   {"total_memory", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_206, items_208, cells_76, 1, 5, 2, 0, 0, NULL};
+static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_217, items_219, cells_30, 1, 5, 2, 0, 0, NULL};
 
 static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   int64_t r_free = 0;
@@ -3292,13 +3528,13 @@ static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_209[] = {
+static const dtt_item items_220[] = {
   {"free", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"total", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak_allocated", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"peak_reserved", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_206, items_209, cells_76, 1, 4, 2, 0, 0, NULL};
+static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_217, items_220, cells_30, 1, 4, 2, 0, 0, NULL};
 
 static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3307,10 +3543,10 @@ static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_210[] = {
+static const dtt_item items_221[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_210, NULL, cells_76, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_221, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3319,11 +3555,11 @@ static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_211[] = {
+static const dtt_item items_222[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_211, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_222, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3336,11 +3572,11 @@ static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_212[] = {
+static const dtt_item items_223[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_212, NULL, 0, 2, 0, 0, 0, NULL};
+static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_223, NULL, 0, 2, 0, 0, 0, NULL};
 
 static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3350,7 +3586,7 @@ static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3360,10 +3596,10 @@ static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_213[] = {
+static const dtt_item items_224[] = {
   {"out", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_165, items_213, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_176, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3373,14 +3609,14 @@ static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_214[] = {
+static const dtt_item items_225[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"priority", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_215[] = {
+static const dtt_item items_226[] = {
   {"out", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_214, items_215, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_225, items_226, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3390,11 +3626,11 @@ static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_216[] = {
+static const dtt_item items_227[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"native", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_216, items_215, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_227, items_226, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3404,7 +3640,7 @@ static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_210, items_215, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_221, items_226, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3414,7 +3650,7 @@ static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_210, items_215, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_221, items_226, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3426,10 +3662,10 @@ static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_217[] = {
+static const dtt_item items_228[] = {
   {"self", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_device = {"device", call_stream_device, items_217, items_205, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_device = {"device", call_stream_device, items_228, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3439,7 +3675,7 @@ static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_native = {"native", call_stream_native, items_217, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_native = {"native", call_stream_native, items_228, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3448,11 +3684,11 @@ static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_218[] = {
+static const dtt_item items_229[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 2, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_218, NULL, cells_51, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_229, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3461,7 +3697,7 @@ static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_217, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_228, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3471,7 +3707,7 @@ static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_query = {"query", call_stream_query, items_217, items_213, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_query = {"query", call_stream_query, items_228, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3480,11 +3716,11 @@ static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_219[] = {
+static const dtt_item items_230[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_219, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_230, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   dt_event *r_out = NULL;
@@ -3494,14 +3730,14 @@ static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_220[] = {
+static const dtt_item items_231[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"timing", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_221[] = {
+static const dtt_item items_232[] = {
   {"out", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_new = {"event_new", call_event_new, items_220, items_221, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_event_new = {"event_new", call_event_new, items_231, items_232, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3513,10 +3749,10 @@ static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_222[] = {
+static const dtt_item items_233[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_event_device = {"device", call_event_device, items_222, items_205, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_device = {"device", call_event_device, items_233, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3525,11 +3761,11 @@ static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_223[] = {
+static const dtt_item items_234[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_record = {"record", call_event_record, items_223, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_event_record = {"record", call_event_record, items_234, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3538,11 +3774,11 @@ static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_224[] = {
+static const dtt_item items_235[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_wait = {"wait", call_event_wait, items_224, NULL, cells_51, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_event_wait = {"wait", call_event_wait, items_235, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3551,7 +3787,7 @@ static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_222, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_233, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3561,7 +3797,7 @@ static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_query = {"query", call_event_query, items_222, items_213, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_query = {"query", call_event_query, items_233, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -3571,14 +3807,14 @@ static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_225[] = {
+static const dtt_item items_236[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"end", &dtt_handle_event, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_226[] = {
+static const dtt_item items_237[] = {
   {"out", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_225, items_226, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_236, items_237, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   dt_graph *r_out = NULL;
@@ -3588,10 +3824,10 @@ static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_227[] = {
+static const dtt_item items_238[] = {
   {"out", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_210, items_227, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_221, items_238, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3600,10 +3836,10 @@ static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_228[] = {
+static const dtt_item items_239[] = {
   {"self", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_228, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_239, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3612,7 +3848,7 @@ static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_end = {"end", call_graph_end, items_228, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_end = {"end", call_graph_end, items_239, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3621,7 +3857,7 @@ static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_228, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_239, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3630,7 +3866,7 @@ static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_228, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_239, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3641,7 +3877,7 @@ static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_213, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_224, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3651,11 +3887,11 @@ static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_229[] = {
+static const dtt_item items_240[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_index = {"index", call_index, items_229, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_index = {"index", call_index, items_240, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3667,13 +3903,13 @@ static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_230[] = {
+static const dtt_item items_241[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
   {"values", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_put = {"index_put", call_index_put, items_230, items_120, cells_171, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_index_put = {"index_put", call_index_put, items_241, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3684,7 +3920,7 @@ static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_230, NULL, cells_171, 4, 0, 5, 1, 0, NULL};
+static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_241, NULL, cells_182, 4, 0, 5, 1, 0, NULL};
 
 static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3694,12 +3930,12 @@ static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_231[] = {
+static const dtt_item items_242[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_select = {"index_select", call_index_select, items_231, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_index_select = {"index_select", call_index_select, items_242, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3711,17 +3947,17 @@ static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_232[] = {
+static const dtt_item items_243[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_233[] = {
+static const dtt_cell cells_244[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_index_add = {"index_add", call_index_add, items_232, items_120, cells_233, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_add = {"index_add", call_index_add, items_243, items_132, cells_244, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3732,7 +3968,7 @@ static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_232, NULL, cells_233, 5, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_243, NULL, cells_244, 5, 0, 7, 1, 0, NULL};
 
 static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3743,13 +3979,13 @@ static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_234[] = {
+static const dtt_item items_245[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"sparse_grad", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gather = {"gather", call_gather, items_234, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_gather = {"gather", call_gather, items_245, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3761,13 +3997,13 @@ static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_235[] = {
+static const dtt_item items_246[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter = {"scatter", call_scatter, items_235, items_120, cells_111, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scatter = {"scatter", call_scatter, items_246, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3778,7 +4014,7 @@ static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_235, NULL, cells_111, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_246, NULL, cells_123, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3789,13 +4025,13 @@ static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_236[] = {
+static const dtt_item items_247[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_236, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_247, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3805,7 +4041,7 @@ static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_236, NULL, cells_189, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_247, NULL, cells_200, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3817,7 +4053,7 @@ static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_237[] = {
+static const dtt_item items_248[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -3825,10 +4061,10 @@ static const dtt_item items_237[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_238[] = {
+static const dtt_cell cells_249[] = {
   {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_237, items_120, cells_238, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_248, items_132, cells_249, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3839,7 +4075,7 @@ static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_237, NULL, cells_238, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_248, NULL, cells_249, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3851,7 +4087,7 @@ static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_239[] = {
+static const dtt_item items_250[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -3859,7 +4095,7 @@ static const dtt_item items_239[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_239, items_120, cells_238, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_250, items_132, cells_249, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3870,7 +4106,7 @@ static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_239, NULL, cells_238, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_250, NULL, cells_249, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3882,13 +4118,13 @@ static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_240[] = {
+static const dtt_item items_251[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_240, items_120, cells_111, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_251, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3899,7 +4135,7 @@ static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_240, NULL, cells_111, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_251, NULL, cells_123, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3910,13 +4146,13 @@ static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_241[] = {
+static const dtt_item items_252[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_241, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_252, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3926,7 +4162,7 @@ static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_241, NULL, cells_189, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_252, NULL, cells_200, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3936,12 +4172,12 @@ static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_242[] = {
+static const dtt_item items_253[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_242, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_253, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3950,7 +4186,7 @@ static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_242, NULL, cells_51, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_253, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3960,11 +4196,11 @@ static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_243[] = {
+static const dtt_item items_254[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_take = {"take", call_take, items_243, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_take = {"take", call_take, items_254, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3976,12 +4212,12 @@ static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_244[] = {
+static const dtt_item items_255[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_244, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_255, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3992,13 +4228,13 @@ static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_245[] = {
+static const dtt_item items_256[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_put = {"put", call_put, items_245, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_put = {"put", call_put, items_256, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4007,7 +4243,7 @@ static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_put_ = {"put_", call_put_, items_245, NULL, cells_189, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_put_ = {"put_", call_put_, items_256, NULL, cells_200, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4017,15 +4253,15 @@ static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_246[] = {
+static const dtt_item items_257[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_247[] = {
+static const dtt_cell cells_258[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_246, items_120, cells_247, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_257, items_132, cells_258, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4035,11 +4271,11 @@ static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_248[] = {
+static const dtt_item items_259[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_248, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_259, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4049,7 +4285,7 @@ static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4059,14 +4295,14 @@ static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_249[] = {
+static const dtt_item items_260[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_classes", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_250[] = {
+static const dtt_cell cells_261[] = {
   {0}, {-1},
 };
-static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_249, items_120, cells_250, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_260, items_132, cells_261, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4076,11 +4312,11 @@ static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_251[] = {
+static const dtt_item items_262[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"diagonal", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tril = {"tril", call_tril, items_251, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tril = {"tril", call_tril, items_262, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4089,7 +4325,7 @@ static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tril_ = {"tril_", call_tril_, items_251, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tril_ = {"tril_", call_tril_, items_262, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4099,7 +4335,7 @@ static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu = {"triu", call_triu, items_251, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_triu = {"triu", call_triu, items_262, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4108,7 +4344,7 @@ static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_ = {"triu_", call_triu_, items_251, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_triu_ = {"triu_", call_triu_, items_262, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4119,12 +4355,12 @@ static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_252[] = {
+static const dtt_item items_263[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_at = {"at", call_at, items_252, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_at = {"at", call_at, items_263, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4135,13 +4371,13 @@ static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_253[] = {
+static const dtt_item items_264[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 6, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_set_at = {"set_at", call_set_at, items_253, NULL, cells_71, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_set_at = {"set_at", call_set_at, items_264, NULL, cells_84, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4151,11 +4387,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_254[] = {
+static const dtt_item items_265[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4165,11 +4401,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_255[] = {
+static const dtt_item items_266[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_255, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_266, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4179,7 +4415,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_255, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_266, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4192,17 +4428,17 @@ static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_256[] = {
+static const dtt_item items_267[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_257[] = {
+static const dtt_cell cells_268[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_256, items_120, cells_257, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_267, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4213,7 +4449,7 @@ static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_256, NULL, cells_257, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_267, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4226,7 +4462,7 @@ static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_256, items_120, cells_257, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_267, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4237,7 +4473,7 @@ static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_256, NULL, cells_257, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_267, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4247,11 +4483,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_258[] = {
+static const dtt_item items_269[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_258, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_269, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4264,14 +4500,14 @@ static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_259[] = {
+static const dtt_item items_270[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmv = {"addmv", call_addmv, items_259, items_120, cells_257, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmv = {"addmv", call_addmv, items_270, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4282,7 +4518,7 @@ static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_259, NULL, cells_257, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_270, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4292,7 +4528,7 @@ static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vdot = {"vdot", call_vdot, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vdot = {"vdot", call_vdot, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4302,11 +4538,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_260[] = {
+static const dtt_item items_271[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_260, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_271, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4319,14 +4555,14 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_261[] = {
+static const dtt_item items_272[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_261, items_120, cells_257, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_272, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4337,7 +4573,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_261, NULL, cells_257, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_272, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4347,11 +4583,11 @@ static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_262[] = {
+static const dtt_item items_273[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_outer = {"outer", call_outer, items_262, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_outer = {"outer", call_outer, items_273, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4364,14 +4600,14 @@ static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_263[] = {
+static const dtt_item items_274[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addr = {"addr", call_addr, items_263, items_120, cells_257, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addr = {"addr", call_addr, items_274, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4382,7 +4618,7 @@ static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addr_ = {"addr_", call_addr_, items_263, NULL, cells_257, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addr_ = {"addr_", call_addr_, items_274, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4392,7 +4628,7 @@ static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_inner = {"inner", call_inner, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_inner = {"inner", call_inner, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4403,12 +4639,12 @@ static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_264[] = {
+static const dtt_item items_275[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_cross = {"cross", call_cross, items_264, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_cross = {"cross", call_cross, items_275, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4418,7 +4654,7 @@ static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_kron = {"kron", call_kron, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_kron = {"kron", call_kron, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4428,11 +4664,11 @@ static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_265[] = {
+static const dtt_item items_276[] = {
   {"equation", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"operands", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_einsum = {"einsum", call_einsum, items_265, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_einsum = {"einsum", call_einsum, items_276, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4442,15 +4678,15 @@ static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_266[] = {
+static const dtt_item items_277[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_267[] = {
+static const dtt_cell cells_278[] = {
   {0}, {0}, {2},
 };
-static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_266, items_120, cells_267, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_277, items_132, cells_278, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4461,13 +4697,13 @@ static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_268[] = {
+static const dtt_item items_279[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_268, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_279, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4477,7 +4713,7 @@ static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4487,11 +4723,11 @@ static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_269[] = {
+static const dtt_item items_280[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_269, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_280, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4501,7 +4737,7 @@ static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_multi_dot = {"multi_dot", call_linalg_multi_dot, items_176, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_multi_dot = {"multi_dot", call_linalg_multi_dot, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4511,10 +4747,10 @@ static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_270[] = {
+static const dtt_item items_281[] = {
   {"matrices", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_270, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_281, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4524,7 +4760,7 @@ static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trace = {"trace", call_trace, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trace = {"trace", call_trace, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4535,16 +4771,16 @@ static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_271[] = {
+static const dtt_item items_282[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_272[] = {
+static const dtt_cell cells_283[] = {
   {0}, {0}, {-2}, {-1},
 };
-static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_271, items_120, cells_272, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_282, items_132, cells_283, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4554,12 +4790,12 @@ static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_273[] = {
+static const dtt_item items_284[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_273, items_120, cells_247, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_284, items_132, cells_258, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4569,12 +4805,12 @@ static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_274[] = {
+static const dtt_item items_285[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"y", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_274, items_120, cells_247, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_285, items_132, cells_258, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4586,17 +4822,17 @@ static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_275[] = {
+static const dtt_item items_286[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_276[] = {
+static const dtt_cell cells_287[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_275, items_120, cells_276, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_286, items_132, cells_287, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4608,20 +4844,20 @@ static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_277[] = {
+static const dtt_item items_288[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const int64_t numbers_278[] = {
+static const int64_t numbers_289[] = {
   -2, -1
 };
-static const dtt_cell cells_279[] = {
-  {0}, {0}, {0}, {0}, {.p = (void *)numbers_278}, {2}, {0}, {0},
+static const dtt_cell cells_290[] = {
+  {0}, {0}, {0}, {0}, {.p = (void *)numbers_289}, {2}, {0}, {0},
 };
-static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_277, items_120, cells_279, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_288, items_132, cells_290, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4633,14 +4869,14 @@ static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_280[] = {
+static const dtt_item items_291[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_280, items_120, cells_71, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_291, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4651,16 +4887,16 @@ static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_281[] = {
+static const dtt_item items_292[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_282[] = {
+static const dtt_cell cells_293[] = {
   {0}, {0}, {1}, {.f = 1e-08},
 };
-static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_281, items_120, cells_282, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_292, items_132, cells_293, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4672,17 +4908,17 @@ static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_283[] = {
+static const dtt_item items_294[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_284[] = {
+static const dtt_cell cells_295[] = {
   {0}, {0}, {.f = 2.0}, {.f = 1e-06}, {0},
 };
-static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_283, items_120, cells_284, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_294, items_132, cells_295, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4694,15 +4930,15 @@ static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_285[] = {
+static const dtt_item items_296[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_286[] = {
+static const dtt_cell cells_297[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0},
 };
-static const dtt_function function_dist = {"dist", call_dist, items_285, items_120, cells_286, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_dist = {"dist", call_dist, items_296, items_132, cells_297, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4715,16 +4951,16 @@ static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_287[] = {
+static const dtt_item items_298[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"compute_mode", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_288[] = {
+static const dtt_cell cells_299[] = {
   {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_cdist = {"cdist", call_cdist, items_287, items_120, cells_288, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cdist = {"cdist", call_cdist, items_298, items_132, cells_299, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4734,14 +4970,14 @@ static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_289[] = {
+static const dtt_item items_300[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_290[] = {
+static const dtt_cell cells_301[] = {
   {0}, {.f = 2.0},
 };
-static const dtt_function function_pdist = {"pdist", call_pdist, items_289, items_120, cells_290, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pdist = {"pdist", call_pdist, items_300, items_132, cells_301, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4753,13 +4989,13 @@ static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_291[] = {
+static const dtt_item items_302[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
   {"maxnorm", NULL, DTT_SCALAR, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_renorm = {"renorm", call_renorm, items_291, items_120, cells_71, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_renorm = {"renorm", call_renorm, items_302, items_132, cells_84, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4770,7 +5006,7 @@ static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_291, NULL, cells_71, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_302, NULL, cells_84, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4781,16 +5017,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_292[] = {
+static const dtt_item items_303[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_293[] = {
+static const dtt_cell cells_304[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_292, items_120, cells_293, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_303, items_132, cells_304, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4801,7 +5037,7 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_292, items_120, cells_293, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_303, items_132, cells_304, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4813,17 +5049,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_294[] = {
+static const dtt_item items_305[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_295[] = {
+static const dtt_cell cells_306[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_294, items_120, cells_295, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_305, items_132, cells_306, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4835,7 +5071,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_296[] = {
+static const dtt_item items_307[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -4843,10 +5079,10 @@ static const dtt_item items_296[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_297[] = {
+static const dtt_cell cells_308[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_296, items_120, cells_297, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_307, items_132, cells_308, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4857,16 +5093,16 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_298[] = {
+static const dtt_item items_309[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_299[] = {
+static const dtt_cell cells_310[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_298, items_120, cells_299, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_309, items_132, cells_310, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4878,17 +5114,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_300[] = {
+static const dtt_item items_311[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_301[] = {
+static const dtt_cell cells_312[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_300, items_120, cells_301, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_311, items_132, cells_312, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4898,12 +5134,12 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_302[] = {
+static const dtt_item items_313[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_302, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_313, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -4913,10 +5149,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_303[] = {
+static const dtt_item items_314[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_303, items_202, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_314, items_213, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4925,14 +5161,14 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_304[] = {
+static const dtt_item items_315[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_305[] = {
+static const dtt_cell cells_316[] = {
   {0}, {1},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_304, NULL, cells_305, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_315, NULL, cells_316, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -4942,7 +5178,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_303, items_213, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_314, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -4952,7 +5188,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_303, items_114, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_314, items_126, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4964,7 +5200,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_303, items_187, cells_37, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_314, items_198, cells_50, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4976,7 +5212,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_303, items_187, cells_37, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_314, items_198, cells_50, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -4988,7 +5224,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_303, items_187, cells_37, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_314, items_198, cells_50, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4999,13 +5235,13 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_306[] = {
+static const dtt_item items_317[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_306, NULL, cells_238, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_317, NULL, cells_249, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5014,11 +5250,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_307[] = {
+static const dtt_item items_318[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_307, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_318, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5027,15 +5263,15 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_308[] = {
+static const dtt_item items_319[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_309[] = {
+static const dtt_cell cells_320[] = {
   {0}, {0}, {1},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_308, NULL, cells_309, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_319, NULL, cells_320, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5045,12 +5281,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_310[] = {
+static const dtt_item items_321[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_310, NULL, cells_189, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_321, NULL, cells_200, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5059,7 +5295,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_303, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_314, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5068,11 +5304,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_311[] = {
+static const dtt_item items_322[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_311, NULL, cells_51, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_322, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5081,11 +5317,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_312[] = {
+static const dtt_item items_323[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_312, NULL, cells_305, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_323, NULL, cells_316, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5094,11 +5330,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_313[] = {
+static const dtt_item items_324[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_313, NULL, cells_305, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_324, NULL, cells_316, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5108,7 +5344,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_303, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_314, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -5118,11 +5354,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_314[] = {
+static const dtt_item items_325[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_314, items_10, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_325, items_10, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -5132,10 +5368,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_315[] = {
+static const dtt_item items_326[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_315, items_10, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_326, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5145,12 +5381,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_316[] = {
+static const dtt_item items_327[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_316, NULL, cells_51, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_327, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5160,12 +5396,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_317[] = {
+static const dtt_item items_328[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_317, NULL, cells_51, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_328, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5175,12 +5411,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_318[] = {
+static const dtt_item items_329[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_318, NULL, cells_51, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_329, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5200,11 +5436,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_319[] = {
+static const dtt_item items_330[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_319, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_330, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5214,12 +5450,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_320[] = {
+static const dtt_item items_331[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_320, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_331, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5230,13 +5466,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_321[] = {
+static const dtt_item items_332[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_321, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_332, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5248,7 +5484,7 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_322[] = {
+static const dtt_item items_333[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -5258,10 +5494,10 @@ static const dtt_item items_322[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_323[] = {
+static const dtt_cell cells_334[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_322, items_120, cells_323, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_333, items_132, cells_334, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5273,17 +5509,17 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_324[] = {
+static const dtt_item items_335[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_325[] = {
+static const dtt_cell cells_336[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_324, items_120, cells_325, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_335, items_132, cells_336, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5293,12 +5529,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_326[] = {
+static const dtt_item items_337[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_326, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_337, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5308,7 +5544,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_326, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_337, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5318,15 +5554,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_327[] = {
+static const dtt_item items_338[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_328[] = {
+static const dtt_cell cells_339[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_327, items_120, cells_328, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_338, items_132, cells_339, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5335,7 +5571,7 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_327, NULL, cells_328, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_338, NULL, cells_339, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5349,7 +5585,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_329[] = {
+static const dtt_item items_340[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -5358,10 +5594,10 @@ static const dtt_item items_329[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_330[] = {
+static const dtt_cell cells_341[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_329, items_120, cells_330, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_340, items_132, cells_341, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5370,10 +5606,10 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_331[] = {
+static const dtt_item items_342[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_331, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_342, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5382,11 +5618,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_332[] = {
+static const dtt_item items_343[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_332, NULL, cells_305, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_343, NULL, cells_316, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5396,11 +5632,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_333[] = {
+static const dtt_item items_344[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_333, NULL, cells_51, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_344, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5410,7 +5646,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_331, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_342, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -5420,12 +5656,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_334[] = {
+static const dtt_item items_345[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_334, items_226, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_345, items_237, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5435,13 +5671,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_335[] = {
+static const dtt_item items_346[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_335, NULL, cells_189, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_346, NULL, cells_200, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -5453,7 +5689,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_331, items_187, cells_37, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_342, items_198, cells_50, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5464,12 +5700,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_336[] = {
+static const dtt_item items_347[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_336, NULL, cells_171, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_347, NULL, cells_182, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5478,10 +5714,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_337[] = {
+static const dtt_item items_348[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_337, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_348, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5491,7 +5727,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_337, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_348, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -5500,7 +5736,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_337, items_167, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_348, items_178, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5512,16 +5748,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_338[] = {
+static const dtt_item items_349[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_339[] = {
+static const dtt_cell cells_350[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_338, items_120, cells_339, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_349, items_132, cells_350, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5534,7 +5770,7 @@ static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_340[] = {
+static const dtt_item items_351[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -5543,10 +5779,10 @@ static const dtt_item items_340[] = {
   {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_341[] = {
+static const dtt_cell cells_352[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_340, NULL, cells_341, 7, 0, 14, 0, 0, NULL};
+static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_351, NULL, cells_352, 7, 0, 14, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5556,7 +5792,7 @@ static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg = {"neg", call_neg, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_neg = {"neg", call_neg, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5565,7 +5801,7 @@ static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg_ = {"neg_", call_neg_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_neg_ = {"neg_", call_neg_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5575,7 +5811,7 @@ static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs = {"abs", call_abs, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_abs = {"abs", call_abs, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5584,7 +5820,7 @@ static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs_ = {"abs_", call_abs_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_abs_ = {"abs_", call_abs_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5594,7 +5830,7 @@ static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign = {"sign", call_sign, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sign = {"sign", call_sign, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5603,7 +5839,7 @@ static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign_ = {"sign_", call_sign_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sign_ = {"sign_", call_sign_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5613,7 +5849,7 @@ static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor = {"floor", call_floor, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_floor = {"floor", call_floor, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5622,7 +5858,7 @@ static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_ = {"floor_", call_floor_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_floor_ = {"floor_", call_floor_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5632,7 +5868,7 @@ static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil = {"ceil", call_ceil, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ceil = {"ceil", call_ceil, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5641,7 +5877,7 @@ static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5651,7 +5887,7 @@ static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round = {"round", call_round, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_round = {"round", call_round, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5660,7 +5896,7 @@ static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_ = {"round_", call_round_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_round_ = {"round_", call_round_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5670,7 +5906,7 @@ static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc = {"trunc", call_trunc, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trunc = {"trunc", call_trunc, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5679,7 +5915,7 @@ static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5689,7 +5925,7 @@ static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp = {"exp", call_exp, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp = {"exp", call_exp, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5698,7 +5934,7 @@ static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp_ = {"exp_", call_exp_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp_ = {"exp_", call_exp_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5708,7 +5944,7 @@ static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log = {"log", call_log, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log = {"log", call_log, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5717,7 +5953,7 @@ static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_ = {"log_", call_log_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log_ = {"log_", call_log_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5727,7 +5963,7 @@ static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p = {"log1p", call_log1p, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log1p = {"log1p", call_log1p, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5736,7 +5972,7 @@ static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5746,7 +5982,7 @@ static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5755,7 +5991,7 @@ static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5765,7 +6001,7 @@ static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5774,7 +6010,7 @@ static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5784,7 +6020,7 @@ static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square = {"square", call_square, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_square = {"square", call_square, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5793,7 +6029,7 @@ static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square_ = {"square_", call_square_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_square_ = {"square_", call_square_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5803,7 +6039,7 @@ static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5812,7 +6048,7 @@ static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5822,7 +6058,7 @@ static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin = {"sin", call_sin, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sin = {"sin", call_sin, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5831,7 +6067,7 @@ static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin_ = {"sin_", call_sin_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sin_ = {"sin_", call_sin_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5841,7 +6077,7 @@ static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos = {"cos", call_cos, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cos = {"cos", call_cos, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5850,7 +6086,7 @@ static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos_ = {"cos_", call_cos_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cos_ = {"cos_", call_cos_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5860,7 +6096,7 @@ static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh = {"tanh", call_tanh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanh = {"tanh", call_tanh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5869,7 +6105,7 @@ static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5879,7 +6115,7 @@ static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf = {"erf", call_erf, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erf = {"erf", call_erf, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5888,7 +6124,7 @@ static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf_ = {"erf_", call_erf_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_erf_ = {"erf_", call_erf_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5898,7 +6134,7 @@ static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5907,7 +6143,7 @@ static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5917,7 +6153,7 @@ static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu = {"relu", call_relu, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu = {"relu", call_relu, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5926,7 +6162,7 @@ static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu_ = {"relu_", call_relu_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu_ = {"relu_", call_relu_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5937,14 +6173,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_342[] = {
+static const dtt_item items_353[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_343[] = {
+static const dtt_cell cells_354[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_342, items_120, cells_343, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_353, items_132, cells_354, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5954,7 +6190,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_342, NULL, cells_343, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_353, NULL, cells_354, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5965,14 +6201,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_344[] = {
+static const dtt_item items_355[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_345[] = {
+static const dtt_cell cells_356[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_344, items_120, cells_345, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_355, items_132, cells_356, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5981,7 +6217,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_344, NULL, cells_345, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_355, NULL, cells_356, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5993,15 +6229,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_346[] = {
+static const dtt_item items_357[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_347[] = {
+static const dtt_cell cells_358[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_346, items_120, cells_347, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_357, items_132, cells_358, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6011,7 +6247,7 @@ static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6021,7 +6257,7 @@ static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu = {"silu", call_silu, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_silu = {"silu", call_silu, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6030,7 +6266,7 @@ static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu_ = {"silu_", call_silu_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_silu_ = {"silu_", call_silu_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6040,14 +6276,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_348[] = {
+static const dtt_item items_359[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_349[] = {
+static const dtt_cell cells_360[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_348, items_120, cells_349, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_359, items_132, cells_360, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6059,11 +6295,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_350[] = {
+static const dtt_item items_361[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_350, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_361, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6074,7 +6310,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_350, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_361, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6086,11 +6322,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_351[] = {
+static const dtt_item items_362[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_351, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_362, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6101,7 +6337,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_351, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_362, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6114,12 +6350,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_352[] = {
+static const dtt_item items_363[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_352, items_120, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_363, items_132, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6130,7 +6366,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_352, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_363, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6142,15 +6378,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_353[] = {
+static const dtt_item items_364[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_354[] = {
+static const dtt_cell cells_365[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_353, items_120, cells_354, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_364, items_132, cells_365, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6161,7 +6397,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_353, NULL, cells_354, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_364, NULL, cells_365, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6173,7 +6409,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_353, items_120, cells_354, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_364, items_132, cells_365, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6184,7 +6420,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_353, NULL, cells_354, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_364, NULL, cells_365, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6196,7 +6432,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_353, items_120, cells_354, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_364, items_132, cells_365, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6208,11 +6444,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_355[] = {
+static const dtt_item items_366[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6223,7 +6459,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6235,7 +6471,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6246,7 +6482,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6258,12 +6494,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_356[] = {
+static const dtt_item items_367[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_356, items_120, cells_148, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_367, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6274,7 +6510,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_356, NULL, cells_148, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_367, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6286,7 +6522,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6297,7 +6533,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6309,7 +6545,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6320,7 +6556,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6332,11 +6568,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_357[] = {
+static const dtt_item items_368[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_357, items_120, cells_71, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_368, items_132, cells_84, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6347,11 +6583,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_358[] = {
+static const dtt_item items_369[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_358, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_369, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6361,7 +6597,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6371,7 +6607,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6381,15 +6617,15 @@ static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_359[] = {
+static const dtt_item items_370[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_360[] = {
+static const dtt_cell cells_371[] = {
   {0}, {.f = -1.0}, {.f = 1.0},
 };
-static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_359, items_120, cells_360, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_370, items_132, cells_371, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6398,7 +6634,7 @@ static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_359, NULL, cells_360, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_370, NULL, cells_371, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6408,7 +6644,7 @@ static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6 = {"relu6", call_relu6, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu6 = {"relu6", call_relu6, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6417,7 +6653,7 @@ static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6427,7 +6663,7 @@ static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6436,7 +6672,7 @@ static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6446,7 +6682,7 @@ static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6455,7 +6691,7 @@ static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6466,14 +6702,14 @@ static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_361[] = {
+static const dtt_item items_372[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_362[] = {
+static const dtt_cell cells_373[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.5},
 };
-static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_361, items_120, cells_362, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_372, items_132, cells_373, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6483,14 +6719,14 @@ static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_363[] = {
+static const dtt_item items_374[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_364[] = {
+static const dtt_cell cells_375[] = {
   {0}, {.f = 0.5},
 };
-static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_363, items_120, cells_364, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_374, items_132, cells_375, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6500,7 +6736,7 @@ static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6512,12 +6748,12 @@ static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_365[] = {
+static const dtt_item items_376[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"threshold", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_threshold = {"threshold", call_threshold, items_365, items_120, cells_111, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_threshold = {"threshold", call_threshold, items_376, items_132, cells_123, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6528,7 +6764,7 @@ static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_365, NULL, cells_111, 3, 0, 7, 1, 0, NULL};
+static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_376, NULL, cells_123, 3, 0, 7, 1, 0, NULL};
 
 static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6538,7 +6774,7 @@ static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softsign = {"softsign", call_softsign, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_softsign = {"softsign", call_softsign, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6548,7 +6784,7 @@ static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu = {"selu", call_selu, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_selu = {"selu", call_selu, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6557,7 +6793,7 @@ static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu_ = {"selu_", call_selu_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_selu_ = {"selu_", call_selu_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6567,14 +6803,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_366[] = {
+static const dtt_item items_377[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_367[] = {
+static const dtt_cell cells_378[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_366, items_120, cells_367, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_377, items_132, cells_378, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6583,7 +6819,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_366, NULL, cells_367, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_377, NULL, cells_378, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6593,7 +6829,7 @@ static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish = {"mish", call_mish, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_mish = {"mish", call_mish, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6602,7 +6838,7 @@ static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish_ = {"mish_", call_mish_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_mish_ = {"mish_", call_mish_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6612,11 +6848,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_368[] = {
+static const dtt_item items_379[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_368, items_120, cells_250, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_379, items_132, cells_261, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6626,11 +6862,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_369[] = {
+static const dtt_item items_380[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_369, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_380, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6640,7 +6876,7 @@ static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softmin = {"softmin", call_softmin, items_326, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmin = {"softmin", call_softmin, items_337, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6652,7 +6888,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6663,7 +6899,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6675,7 +6911,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6686,7 +6922,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6698,7 +6934,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6709,7 +6945,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6721,7 +6957,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6732,7 +6968,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6744,7 +6980,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6755,7 +6991,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6767,7 +7003,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6778,7 +7014,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6788,7 +7024,7 @@ static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isnan = {"isnan", call_isnan, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isnan = {"isnan", call_isnan, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6798,7 +7034,7 @@ static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isinf = {"isinf", call_isinf, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isinf = {"isinf", call_isinf, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6808,7 +7044,7 @@ static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6818,7 +7054,7 @@ static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6827,7 +7063,7 @@ static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6837,7 +7073,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6846,7 +7082,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6856,7 +7092,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6865,7 +7101,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6875,7 +7111,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6884,7 +7120,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6896,7 +7132,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6907,7 +7143,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6919,7 +7155,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6930,7 +7166,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6942,7 +7178,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6953,7 +7189,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6965,7 +7201,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6976,7 +7212,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6988,7 +7224,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6999,7 +7235,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7009,7 +7245,7 @@ static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7022,12 +7258,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_370[] = {
+static const dtt_item items_381[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_370, items_120, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_381, items_132, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7039,12 +7275,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_371[] = {
+static const dtt_item items_382[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_371, items_120, cells_148, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_382, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7055,7 +7291,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_371, NULL, cells_148, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_382, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7065,7 +7301,7 @@ static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan = {"tan", call_tan, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tan = {"tan", call_tan, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7074,7 +7310,7 @@ static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan_ = {"tan_", call_tan_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tan_ = {"tan_", call_tan_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7084,7 +7320,7 @@ static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin = {"asin", call_asin, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asin = {"asin", call_asin, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7093,7 +7329,7 @@ static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin_ = {"asin_", call_asin_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asin_ = {"asin_", call_asin_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7103,7 +7339,7 @@ static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos = {"acos", call_acos, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acos = {"acos", call_acos, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7112,7 +7348,7 @@ static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos_ = {"acos_", call_acos_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acos_ = {"acos_", call_acos_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7122,7 +7358,7 @@ static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan = {"atan", call_atan, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atan = {"atan", call_atan, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7131,7 +7367,7 @@ static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan_ = {"atan_", call_atan_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atan_ = {"atan_", call_atan_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7141,7 +7377,7 @@ static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh = {"sinh", call_sinh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinh = {"sinh", call_sinh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7150,7 +7386,7 @@ static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7160,7 +7396,7 @@ static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh = {"cosh", call_cosh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cosh = {"cosh", call_cosh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7169,7 +7405,7 @@ static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7179,7 +7415,7 @@ static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh = {"asinh", call_asinh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asinh = {"asinh", call_asinh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7188,7 +7424,7 @@ static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7198,7 +7434,7 @@ static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh = {"acosh", call_acosh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acosh = {"acosh", call_acosh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7207,7 +7443,7 @@ static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7217,7 +7453,7 @@ static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh = {"atanh", call_atanh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atanh = {"atanh", call_atanh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7226,7 +7462,7 @@ static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7236,7 +7472,7 @@ static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2 = {"atan2", call_atan2, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_atan2 = {"atan2", call_atan2, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7245,7 +7481,7 @@ static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7255,7 +7491,7 @@ static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot = {"hypot", call_hypot, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hypot = {"hypot", call_hypot, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7264,7 +7500,7 @@ static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7274,7 +7510,7 @@ static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc = {"sinc", call_sinc, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinc = {"sinc", call_sinc, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7283,7 +7519,7 @@ static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7293,7 +7529,7 @@ static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7302,7 +7538,7 @@ static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7312,7 +7548,7 @@ static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7321,7 +7557,7 @@ static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7331,7 +7567,7 @@ static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1 = {"expm1", call_expm1, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_expm1 = {"expm1", call_expm1, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7340,7 +7576,7 @@ static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7350,7 +7586,7 @@ static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2 = {"exp2", call_exp2, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp2 = {"exp2", call_exp2, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7359,7 +7595,7 @@ static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7369,7 +7605,7 @@ static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2 = {"log2", call_log2, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log2 = {"log2", call_log2, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7378,7 +7614,7 @@ static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2_ = {"log2_", call_log2_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log2_ = {"log2_", call_log2_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7388,7 +7624,7 @@ static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10 = {"log10", call_log10, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log10 = {"log10", call_log10, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7397,7 +7633,7 @@ static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10_ = {"log10_", call_log10_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log10_ = {"log10_", call_log10_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7408,11 +7644,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_372[] = {
+static const dtt_item items_383[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_372, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_383, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7422,7 +7658,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_372, NULL, cells_51, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_383, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7434,11 +7670,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_373[] = {
+static const dtt_item items_384[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_373, items_120, cells_71, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_384, items_132, cells_84, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7449,7 +7685,7 @@ static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7459,7 +7695,7 @@ static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7469,7 +7705,7 @@ static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7481,7 +7717,7 @@ static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power = {"float_power", call_float_power, items_357, items_120, cells_71, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_float_power = {"float_power", call_float_power, items_368, items_132, cells_84, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7492,7 +7728,7 @@ static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_358, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_369, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7502,7 +7738,7 @@ static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7511,7 +7747,7 @@ static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7521,7 +7757,7 @@ static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac = {"frac", call_frac, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_frac = {"frac", call_frac, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7530,7 +7766,7 @@ static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac_ = {"frac_", call_frac_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_frac_ = {"frac_", call_frac_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7540,7 +7776,7 @@ static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_positive = {"positive", call_positive, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_positive = {"positive", call_positive, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7550,7 +7786,7 @@ static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_signbit = {"signbit", call_signbit, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_signbit = {"signbit", call_signbit, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7562,7 +7798,7 @@ static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign = {"copysign", call_copysign, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_copysign = {"copysign", call_copysign, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7573,7 +7809,7 @@ static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7585,7 +7821,7 @@ static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod = {"fmod", call_fmod, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_fmod = {"fmod", call_fmod, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7596,7 +7832,7 @@ static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7606,7 +7842,7 @@ static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd = {"gcd", call_gcd, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gcd = {"gcd", call_gcd, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7615,7 +7851,7 @@ static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7625,7 +7861,7 @@ static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm = {"lcm", call_lcm, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_lcm = {"lcm", call_lcm, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7634,7 +7870,7 @@ static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7644,11 +7880,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_374[] = {
+static const dtt_item items_385[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_374, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_385, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7657,7 +7893,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_374, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_385, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7667,7 +7903,7 @@ static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmax = {"fmax", call_fmax, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmax = {"fmax", call_fmax, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7677,7 +7913,7 @@ static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmin = {"fmin", call_fmin, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmin = {"fmin", call_fmin, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7692,13 +7928,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_375[] = {
+static const dtt_item items_386[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_375, items_120, cells_111, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_386, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7712,7 +7948,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_375, NULL, cells_111, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_386, NULL, cells_123, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7722,7 +7958,7 @@ static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7732,7 +7968,7 @@ static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7742,7 +7978,7 @@ static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isreal = {"isreal", call_isreal, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isreal = {"isreal", call_isreal, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7754,12 +7990,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_376[] = {
+static const dtt_item items_387[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_376, items_120, cells_148, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_387, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7770,7 +8006,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_376, NULL, cells_148, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_387, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7782,16 +8018,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_377[] = {
+static const dtt_item items_388[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_378[] = {
+static const dtt_cell cells_389[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_377, items_120, cells_378, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_388, items_132, cells_389, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7802,7 +8038,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_377, NULL, cells_378, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_388, NULL, cells_389, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7814,7 +8050,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_377, items_120, cells_378, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_388, items_132, cells_389, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7825,7 +8061,74 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_377, NULL, cells_378, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_388, NULL, cells_389, 4, 0, 6, 1, 0, NULL};
+
+static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_max_pool1d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int32_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_390[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 1},
+  {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
+  {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_391[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_134}, {1}, {.p = (void *)numbers_133}, {1}, {0},
+};
+static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_390, items_132, cells_391, 6, 1, 10, 0, 0, NULL};
+
+static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_max_pool1d_with_indices(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int32_t)a[9].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_item items_392[] = {
+  {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
+  {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_390, items_392, cells_391, 6, 2, 10, 0, 0, NULL};
+
+static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_avg_pool1d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (int32_t)a[7].i, (int32_t)a[8].i,
+    &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_393[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 1},
+  {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
+  {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_394[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_134}, {1}, {0}, {1},
+};
+static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_393, items_132, cells_394, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7838,7 +8141,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_379[] = {
+static const dtt_item items_395[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -7846,10 +8149,10 @@ static const dtt_item items_379[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_380[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_130}, {2}, {.p = (void *)numbers_129}, {2}, {0},
+static const dtt_cell cells_396[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_141}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_379, items_120, cells_380, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_395, items_132, cells_396, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -7864,11 +8167,7 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_381[] = {
-  {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
-  {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
-};
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_379, items_381, cells_380, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_395, items_392, cells_396, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7882,7 +8181,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_382[] = {
+static const dtt_item items_397[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -7891,10 +8190,321 @@ static const dtt_item items_382[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_383[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_130}, {2}, {0}, {1}, {0}, {0},
+static const dtt_cell cells_398[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_142}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_382, items_120, cells_383, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_397, items_132, cells_398, 7, 1, 11, 0, 0, NULL};
+
+static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_max_pool3d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int32_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_399[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 3},
+  {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
+  {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_400[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {3}, {.p = (void *)numbers_149}, {3}, {0},
+};
+static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_399, items_132, cells_400, 6, 1, 10, 0, 0, NULL};
+
+static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_max_pool3d_with_indices(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (const int64_t *)a[7].p,
+    (int64_t)a[8].i, (int32_t)a[9].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_399, items_392, cells_400, 6, 2, 10, 0, 0, NULL};
+
+static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const int64_t v_divisor_override = (int64_t)a[10].i;
+  dt_status status;
+  status = dt_avg_pool3d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (const int64_t *)a[3].p,
+    (int64_t)a[4].i, (const int64_t *)a[5].p, (int64_t)a[6].i, (int32_t)a[7].i, (int32_t)a[8].i,
+    a[9].i ? &v_divisor_override : NULL, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_401[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 3},
+  {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
+  {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
+  {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_402[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {3}, {0}, {1}, {0}, {0},
+};
+static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_401, items_132, cells_402, 7, 1, 11, 0, 0, NULL};
+
+static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_adaptive_avg_pool1d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_403[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
+};
+static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_403, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+
+static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_adaptive_max_pool1d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_403, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+
+static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_adaptive_max_pool1d_with_indices(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_403, items_392, cells_64, 2, 2, 3, 0, 0, NULL};
+
+static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_lp_pool1d(
+    (dt_tensor *)a[0].p, (double)a[1].f, (const int64_t *)a[2].p, (int64_t)a[3].i,
+    (const int64_t *)a[4].p, (int64_t)a[5].i, (int32_t)a[6].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_404[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
+  {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_404, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+
+static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_max_unpool1d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (const int64_t *)a[2].p, (int64_t)a[3].i,
+    (const int64_t *)a[4].p, (int64_t)a[5].i, (const int64_t *)a[6].p, (int64_t)a[7].i,
+    (const int64_t *)a[8].p, (int64_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_405[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
+  {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
+  {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
+  {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
+};
+static const dtt_cell cells_406[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_134}, {1}, {0}, {0},
+};
+static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_405, items_132, cells_406, 6, 1, 10, 0, 0, NULL};
+
+static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_adaptive_avg_pool2d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_407[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
+};
+static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_407, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+
+static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_adaptive_max_pool2d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_407, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+
+static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_adaptive_max_pool2d_with_indices(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_407, items_392, cells_64, 2, 2, 3, 0, 0, NULL};
+
+static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_lp_pool2d(
+    (dt_tensor *)a[0].p, (double)a[1].f, (const int64_t *)a[2].p, (int64_t)a[3].i,
+    (const int64_t *)a[4].p, (int64_t)a[5].i, (int32_t)a[6].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_408[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
+  {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
+  {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_408, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+
+static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_max_unpool2d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (const int64_t *)a[2].p, (int64_t)a[3].i,
+    (const int64_t *)a[4].p, (int64_t)a[5].i, (const int64_t *)a[6].p, (int64_t)a[7].i,
+    (const int64_t *)a[8].p, (int64_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_409[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
+  {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
+  {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
+  {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
+};
+static const dtt_cell cells_410[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_142}, {2}, {0}, {0},
+};
+static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_409, items_132, cells_410, 6, 1, 10, 0, 0, NULL};
+
+static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_adaptive_avg_pool3d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_411[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
+};
+static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_411, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+
+static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_adaptive_max_pool3d(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_411, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+
+static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_values = NULL;
+  dt_tensor *r_indices = NULL;
+  dt_status status;
+  status = dt_adaptive_max_pool3d_with_indices(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, &r_values, &r_indices);
+  r[0].p = r_values;
+  r[1].p = r_indices;
+  return status;
+}
+
+static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_411, items_392, cells_64, 2, 2, 3, 0, 0, NULL};
+
+static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_lp_pool3d(
+    (dt_tensor *)a[0].p, (double)a[1].f, (const int64_t *)a[2].p, (int64_t)a[3].i,
+    (const int64_t *)a[4].p, (int64_t)a[5].i, (int32_t)a[6].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_412[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
+  {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_412, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+
+static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_max_unpool3d(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (const int64_t *)a[2].p, (int64_t)a[3].i,
+    (const int64_t *)a[4].p, (int64_t)a[5].i, (const int64_t *)a[6].p, (int64_t)a[7].i,
+    (const int64_t *)a[8].p, (int64_t)a[9].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_413[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
+  {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
+  {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
+  {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
+};
+static const dtt_cell cells_414[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {3}, {0}, {0},
+};
+static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_413, items_132, cells_414, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7906,14 +8516,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_384[] = {
+static const dtt_item items_415[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_384, items_120, cells_111, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_415, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7925,7 +8535,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_384, items_120, cells_111, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_415, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7938,7 +8548,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_385[] = {
+static const dtt_item items_416[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -7947,7 +8557,7 @@ static const dtt_item items_385[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_385, items_120, cells_21, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_416, items_132, cells_21, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7959,14 +8569,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_386[] = {
+static const dtt_item items_417[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_386, items_120, cells_148, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_417, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7978,7 +8588,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_387[] = {
+static const dtt_item items_418[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -7986,7 +8596,7 @@ static const dtt_item items_387[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_387, items_120, cells_111, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_418, items_132, cells_123, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7998,7 +8608,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_387, items_120, cells_111, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_418, items_132, cells_123, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8010,7 +8620,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_388[] = {
+static const dtt_item items_419[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -8020,7 +8630,7 @@ static const dtt_item items_388[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_388, items_120, cells_21, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_419, items_132, cells_21, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8030,11 +8640,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_389[] = {
+static const dtt_item items_420[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_389, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_420, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8043,16 +8653,16 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_390[] = {
+static const dtt_item items_421[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_391[] = {
+static const dtt_cell cells_422[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_390, NULL, cells_391, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_421, NULL, cells_422, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8061,13 +8671,13 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_392[] = {
+static const dtt_item items_423[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_392, NULL, cells_391, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_423, NULL, cells_422, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8076,15 +8686,15 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_393[] = {
+static const dtt_item items_424[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_394[] = {
+static const dtt_cell cells_425[] = {
   {0}, {.f = 0.5}, {0},
 };
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_393, NULL, cells_394, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_424, NULL, cells_425, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8094,13 +8704,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_395[] = {
+static const dtt_item items_426[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_395, NULL, cells_189, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_random_ = {"random_", call_random_, items_426, NULL, cells_200, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8109,10 +8719,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_396[] = {
+static const dtt_item items_427[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_396, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_427, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -8122,10 +8732,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_397[] = {
+static const dtt_item items_428[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_210, items_397, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_221, items_428, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8134,10 +8744,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_398[] = {
+static const dtt_item items_429[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_398, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_429, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -8148,7 +8758,7 @@ static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_213, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_224, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -8158,7 +8768,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_210, items_397, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_221, items_428, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -8170,10 +8780,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_399[] = {
+static const dtt_item items_430[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_399, items_205, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_430, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8182,11 +8792,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_400[] = {
+static const dtt_item items_431[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_400, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_431, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8196,7 +8806,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_399, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_430, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8206,7 +8816,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_399, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_430, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8215,11 +8825,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_401[] = {
+static const dtt_item items_432[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_401, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_432, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8231,13 +8841,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_402[] = {
+static const dtt_item items_433[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_402, items_120, cells_171, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_433, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8249,7 +8859,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_402, items_120, cells_171, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_433, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8261,7 +8871,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_402, items_120, cells_171, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_433, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8273,7 +8883,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_402, items_120, cells_171, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_433, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8283,11 +8893,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_403[] = {
+static const dtt_item items_434[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_403, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_434, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8299,13 +8909,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_404[] = {
+static const dtt_item items_435[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_404, items_120, cells_171, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_435, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8315,7 +8925,7 @@ static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max = {"max", call_max, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_max = {"max", call_max, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8325,7 +8935,7 @@ static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min = {"min", call_min, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_min = {"min", call_min, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8336,12 +8946,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_405[] = {
+static const dtt_item items_436[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_405, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_436, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8352,7 +8962,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_405, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_436, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -8365,16 +8975,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_406[] = {
+static const dtt_item items_437[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_407[] = {
+static const dtt_item items_438[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_406, items_407, cells_189, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_437, items_438, cells_200, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8385,7 +8995,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_406, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_437, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8396,7 +9006,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_406, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_437, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8408,13 +9018,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_408[] = {
+static const dtt_item items_439[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_408, items_120, cells_111, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_439, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8426,7 +9036,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_408, items_120, cells_111, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_439, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -8440,11 +9050,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_409[] = {
+static const dtt_item items_440[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_408, items_409, cells_111, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_439, items_440, cells_123, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -8458,11 +9068,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_410[] = {
+static const dtt_item items_441[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_408, items_410, cells_111, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_439, items_441, cells_123, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8473,16 +9083,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_411[] = {
+static const dtt_item items_442[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_412[] = {
+static const dtt_cell cells_443[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_411, items_120, cells_412, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_442, items_132, cells_443, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8492,7 +9102,7 @@ static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_corrcoef = {"corrcoef", call_corrcoef, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_corrcoef = {"corrcoef", call_corrcoef, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8504,14 +9114,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_413[] = {
+static const dtt_item items_444[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_413, items_120, cells_276, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_444, items_132, cells_287, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8522,7 +9132,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_405, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_436, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8533,7 +9143,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_405, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_436, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8544,12 +9154,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_414[] = {
+static const dtt_item items_445[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_414, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_445, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8559,7 +9169,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_326, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_337, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8568,7 +9178,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_326, NULL, cells_51, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_337, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8580,17 +9190,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_415[] = {
+static const dtt_item items_446[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_416[] = {
+static const dtt_cell cells_447[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_415, items_120, cells_416, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_446, items_132, cells_447, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -8602,13 +9212,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_417[] = {
+static const dtt_item items_448[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_417, items_114, cells_238, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_448, items_126, cells_249, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8620,16 +9230,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_418[] = {
+static const dtt_item items_449[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_419[] = {
+static const dtt_cell cells_450[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_418, items_120, cells_419, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_449, items_132, cells_450, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8641,7 +9251,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_418, items_120, cells_419, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_449, items_132, cells_450, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -8651,7 +9261,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_254, items_213, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_265, items_224, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8663,17 +9273,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_420[] = {
+static const dtt_item items_451[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_421[] = {
+static const dtt_cell cells_452[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_420, items_120, cells_421, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_451, items_132, cells_452, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -8685,7 +9295,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_420, items_213, cells_421, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_451, items_224, cells_452, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8697,16 +9307,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_422[] = {
+static const dtt_item items_453[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_423[] = {
+static const dtt_cell cells_454[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_422, items_120, cells_423, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_453, items_132, cells_454, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8718,12 +9328,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_424[] = {
+static const dtt_item items_455[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_424, items_120, cells_171, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_455, items_132, cells_182, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8734,18 +9344,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_425[] = {
+static const dtt_item items_456[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_426[] = {
+static const int64_t numbers_457[] = {
   0, 1
 };
-static const dtt_cell cells_427[] = {
-  {0}, {1}, {.p = (void *)numbers_426}, {2},
+static const dtt_cell cells_458[] = {
+  {0}, {1}, {.p = (void *)numbers_457}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_425, items_120, cells_427, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_456, items_132, cells_458, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8755,7 +9365,7 @@ static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fliplr = {"fliplr", call_fliplr, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fliplr = {"fliplr", call_fliplr, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_flipud(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8765,7 +9375,7 @@ static dt_status call_flipud(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_flipud = {"flipud", call_flipud, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_flipud = {"flipud", call_flipud, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8775,11 +9385,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_428[] = {
+static const dtt_item items_459[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_428, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_459, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8793,13 +9403,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_429[] = {
+static const dtt_item items_460[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_429, items_120, cells_21, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_460, items_132, cells_21, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8809,7 +9419,7 @@ static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag = {"diag", call_diag, items_251, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diag = {"diag", call_diag, items_262, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8820,7 +9430,7 @@ static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_271, items_120, cells_272, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_282, items_132, cells_283, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8830,11 +9440,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_430[] = {
+static const dtt_item items_461[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_430, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_461, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8844,7 +9454,7 @@ static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_block_diag = {"block_diag", call_block_diag, items_176, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_block_diag = {"block_diag", call_block_diag, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_hstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8854,7 +9464,7 @@ static dt_status call_hstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hstack = {"hstack", call_hstack, items_176, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_hstack = {"hstack", call_hstack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_vstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8864,7 +9474,7 @@ static dt_status call_vstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vstack = {"vstack", call_vstack, items_176, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_vstack = {"vstack", call_vstack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8874,7 +9484,7 @@ static dt_status call_dstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dstack = {"dstack", call_dstack, items_176, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dstack = {"dstack", call_dstack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_column_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8884,7 +9494,7 @@ static dt_status call_column_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_column_stack = {"column_stack", call_column_stack, items_176, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_column_stack = {"column_stack", call_column_stack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -8894,11 +9504,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_431[] = {
+static const dtt_item items_462[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_431, items_114, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_462, items_126, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8908,7 +9518,7 @@ static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cartesian_prod = {"cartesian_prod", call_cartesian_prod, items_176, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_cartesian_prod = {"cartesian_prod", call_cartesian_prod, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8918,15 +9528,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_432[] = {
+static const dtt_item items_463[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_433[] = {
+static const dtt_cell cells_464[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_432, items_120, cells_433, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_463, items_132, cells_464, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8938,14 +9548,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_434[] = {
+static const dtt_item items_465[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_434, items_120, cells_148, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_465, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8957,7 +9567,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_434, items_120, cells_148, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_465, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8968,13 +9578,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_435[] = {
+static const dtt_item items_466[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_435, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_466, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8988,7 +9598,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_436[] = {
+static const dtt_item items_467[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -8996,10 +9606,7 @@ static const dtt_item items_436[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_437[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {1},
-};
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_436, items_120, cells_437, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_467, items_132, cells_25, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9011,17 +9618,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_438[] = {
+static const dtt_item items_468[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_439[] = {
+static const dtt_cell cells_469[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_438, items_120, cells_439, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_468, items_132, cells_469, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9034,14 +9641,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_440[] = {
+static const dtt_item items_470[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_440, items_120, cells_71, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_470, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9054,17 +9661,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_441[] = {
+static const dtt_item items_471[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_442[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_129}, {2}, {.p = (void *)numbers_130}, {2}, {.p = (void *)numbers_129}, {2},
+static const dtt_cell cells_472[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_141}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_441, items_120, cells_442, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_471, items_132, cells_472, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9077,7 +9684,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_443[] = {
+static const dtt_item items_473[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -9085,10 +9692,10 @@ static const dtt_item items_443[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_444[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_129}, {2}, {.p = (void *)numbers_130}, {2}, {.p = (void *)numbers_129}, {2},
+static const dtt_cell cells_474[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_141}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_443, items_120, cells_444, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_473, items_132, cells_474, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9098,11 +9705,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_445[] = {
+static const dtt_item items_475[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_445, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_475, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9112,11 +9719,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_446[] = {
+static const dtt_item items_476[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_446, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_476, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9126,11 +9733,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_447[] = {
+static const dtt_item items_477[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_447, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_477, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9143,16 +9750,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_448[] = {
+static const dtt_item items_478[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_449[] = {
+static const dtt_cell cells_479[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_448, items_381, cells_449, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_478, items_392, cells_479, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9163,7 +9770,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_448, items_120, cells_449, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_478, items_132, cells_479, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9173,7 +9780,7 @@ static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_msort = {"msort", call_msort, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_msort = {"msort", call_msort, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9187,17 +9794,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_450[] = {
+static const dtt_item items_480[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_451[] = {
+static const dtt_cell cells_481[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_450, items_381, cells_451, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_480, items_392, cells_481, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9210,16 +9817,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_452[] = {
+static const dtt_item items_482[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_453[] = {
+static const dtt_cell cells_483[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_452, items_381, cells_453, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_482, items_392, cells_483, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9229,7 +9836,7 @@ static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median = {"median", call_median, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_median = {"median", call_median, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9239,7 +9846,7 @@ static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9251,15 +9858,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_454[] = {
+static const dtt_item items_484[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_455[] = {
+static const dtt_cell cells_485[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_454, items_381, cells_455, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_484, items_392, cells_485, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9272,17 +9879,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_456[] = {
+static const dtt_item items_486[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_457[] = {
+static const dtt_cell cells_487[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_456, items_120, cells_457, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_486, items_132, cells_487, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9295,7 +9902,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_456, items_120, cells_457, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_486, items_132, cells_487, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9307,11 +9914,11 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_458[] = {
+static const dtt_item items_488[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cummax = {"cummax", call_cummax, items_458, items_381, cells_76, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_488, items_392, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9323,7 +9930,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_458, items_381, cells_76, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_488, items_392, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -9340,22 +9947,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_459[] = {
+static const dtt_item items_489[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_460[] = {
+static const dtt_item items_490[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_461[] = {
+static const dtt_cell cells_491[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_459, items_460, cells_461, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_489, items_490, cells_491, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -9372,13 +9979,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_462[] = {
+static const dtt_item items_492[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_462, items_460, cells_171, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_492, items_490, cells_182, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9391,7 +9998,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_463[] = {
+static const dtt_item items_493[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -9399,7 +10006,7 @@ static const dtt_item items_463[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_463, items_120, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_493, items_132, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9411,13 +10018,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_464[] = {
+static const dtt_item items_494[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_464, items_120, cells_111, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_494, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9430,13 +10037,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_465[] = {
+static const dtt_item items_495[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_465, items_120, cells_69, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_495, items_132, cells_82, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9446,12 +10053,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_466[] = {
+static const dtt_item items_496[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_466, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_496, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9463,16 +10070,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_467[] = {
+static const dtt_item items_497[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_468[] = {
+static const dtt_cell cells_498[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_467, items_120, cells_468, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_497, items_132, cells_498, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -9487,21 +10094,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_469[] = {
+static const dtt_item items_499[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_470[] = {
+static const dtt_item items_500[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_471[] = {
+static const dtt_cell cells_501[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_469, items_470, cells_471, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_499, items_500, cells_501, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9511,7 +10118,7 @@ static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9521,7 +10128,7 @@ static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_165, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9531,7 +10138,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_458, items_179, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_488, items_190, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -9539,7 +10146,7 @@ static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_165, items_166, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_176, items_177, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -9547,7 +10154,7 @@ static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_165, items_166, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_176, items_177, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9557,7 +10164,7 @@ static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_165, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9567,7 +10174,7 @@ static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_165, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_nbytes(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9577,7 +10184,7 @@ static dt_status call_tensor_storage_nbytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_nbytes = {"storage_nbytes", call_tensor_storage_nbytes, items_165, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_nbytes = {"storage_nbytes", call_tensor_storage_nbytes, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9587,7 +10194,7 @@ static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_165, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_dtype r_out = 0;
@@ -9597,10 +10204,10 @@ static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_472[] = {
+static const dtt_item items_502[] = {
   {"out", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_165, items_472, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_176, items_502, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -9612,7 +10219,7 @@ static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_device = {"device", call_tensor_device, items_165, items_205, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_device = {"device", call_tensor_device, items_176, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9622,7 +10229,7 @@ static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_172, items_213, cells_173, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_183, items_224, cells_184, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -9632,10 +10239,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_473[] = {
+static const dtt_item items_503[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_165, items_473, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_176, items_503, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9645,7 +10252,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_254, items_213, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_265, items_224, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9655,7 +10262,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_254, items_213, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_265, items_224, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9665,10 +10272,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_474[] = {
+static const dtt_item items_504[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_165, items_474, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_176, items_504, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9678,7 +10285,7 @@ static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_version = {"version", call_tensor_version, items_165, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_version = {"version", call_tensor_version, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   dt_scalar_kind r_out_kind = 0;
@@ -9692,10 +10299,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_475[] = {
+static const dtt_item items_505[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_165, items_475, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_176, items_505, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -9705,7 +10312,7 @@ static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_165, items_202, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_176, items_213, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9717,17 +10324,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_476[] = {
+static const dtt_item items_506[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_477[] = {
+static const dtt_cell cells_507[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_476, NULL, cells_477, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_506, NULL, cells_507, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9737,7 +10344,7 @@ static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_165, items_213, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_176, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9746,11 +10353,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_478[] = {
+static const dtt_item items_508[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_478, NULL, cells_305, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_508, NULL, cells_316, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9760,7 +10367,7 @@ static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_165, items_213, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_176, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9770,7 +10377,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_165, items_474, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_176, items_504, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9779,11 +10386,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_479[] = {
+static const dtt_item items_509[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_479, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_509, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9792,7 +10399,7 @@ static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_165, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_176, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_tensor_retains_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9802,7 +10409,7 @@ static dt_status call_tensor_retains_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retains_grad = {"retains_grad", call_tensor_retains_grad, items_165, items_213, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retains_grad = {"retains_grad", call_tensor_retains_grad, items_176, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -9812,10 +10419,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_480[] = {
+static const dtt_item items_510[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_165, items_480, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_176, items_510, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9825,7 +10432,7 @@ static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_output_nr = {"output_nr", call_tensor_output_nr, items_165, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_output_nr = {"output_nr", call_tensor_output_nr, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -9835,10 +10442,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_481[] = {
+static const dtt_item items_511[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_481, items_202, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_511, items_213, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -9848,7 +10455,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_481, items_473, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_511, items_503, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9858,7 +10465,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_481, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_511, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9868,11 +10475,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_482[] = {
+static const dtt_item items_512[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_482, items_179, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_512, items_190, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -9882,7 +10489,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_482, items_480, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_512, items_510, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -9892,7 +10499,7 @@ static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_165, items_202, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_176, items_213, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9902,7 +10509,7 @@ static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_data = {"data", call_tensor_data, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data = {"data", call_tensor_data, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9911,11 +10518,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_483[] = {
+static const dtt_item items_513[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_483, NULL, cells_76, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_513, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -9926,7 +10533,7 @@ static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_202, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_213, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9936,10 +10543,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_484[] = {
+static const dtt_item items_514[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_484, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_514, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -9949,13 +10556,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_485[] = {
+static const dtt_item items_515[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_486[] = {
+static const dtt_item items_516[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_485, items_486, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_515, items_516, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9965,10 +10572,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_487[] = {
+static const dtt_item items_517[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_487, items_179, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_517, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9978,11 +10585,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_488[] = {
+static const dtt_item items_518[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_488, items_474, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_518, items_504, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -9993,7 +10600,7 @@ static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_213, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_224, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10002,7 +10609,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_398, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_429, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10013,7 +10620,7 @@ static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_213, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_224, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10022,7 +10629,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_398, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_429, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10033,7 +10640,7 @@ static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_472, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_502, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10042,10 +10649,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_489[] = {
+static const dtt_item items_519[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_489, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_519, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10058,7 +10665,7 @@ static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_205, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_216, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10067,7 +10674,7 @@ static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_206, NULL, cells_76, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_217, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10077,7 +10684,7 @@ static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_206, items_213, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_217, items_224, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10088,7 +10695,7 @@ static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_179, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_190, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10097,10 +10704,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_490[] = {
+static const dtt_item items_520[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_490, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_520, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -10115,12 +10722,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_491[] = {
+static const dtt_item items_521[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_210, items_491, cells_76, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_221, items_521, cells_30, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10129,10 +10736,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_492[] = {
+static const dtt_item items_522[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_492, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_522, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10141,10 +10748,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_493[] = {
+static const dtt_item items_523[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_493, NULL, cells_37, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_523, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10163,7 +10770,7 @@ static dt_status call_empty_cache(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_210, NULL, cells_76, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_221, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10172,7 +10779,7 @@ static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_210, NULL, cells_76, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_221, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10182,11 +10789,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_494[] = {
+static const dtt_item items_524[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_494, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_524, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10196,7 +10803,7 @@ static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach = {"detach", call_detach, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_detach = {"detach", call_detach, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10205,7 +10812,7 @@ static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach_ = {"detach_", call_detach_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_detach_ = {"detach_", call_detach_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10215,7 +10822,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10225,11 +10832,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_495[] = {
+static const dtt_item items_525[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_495, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_525, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10239,7 +10846,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10249,12 +10856,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_496[] = {
+static const dtt_item items_526[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_496, items_120, cells_247, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_526, items_132, cells_258, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10265,12 +10872,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_497[] = {
+static const dtt_item items_527[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_497, items_120, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_527, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10280,12 +10887,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_498[] = {
+static const dtt_item items_528[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_498, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_528, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10294,7 +10901,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_498, NULL, cells_51, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_528, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10304,12 +10911,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_499[] = {
+static const dtt_item items_529[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_499, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_529, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10318,7 +10925,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_499, NULL, cells_51, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_529, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10328,7 +10935,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_428, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_459, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10340,12 +10947,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_500[] = {
+static const dtt_item items_530[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_500, items_120, cells_171, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_530, items_132, cells_182, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10355,7 +10962,7 @@ static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t = {"t", call_t, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_t = {"t", call_t, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_t_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10364,7 +10971,7 @@ static dt_status call_t_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t_ = {"t_", call_t_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_t_ = {"t_", call_t_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10374,7 +10981,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_403, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_434, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10383,7 +10990,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_403, NULL, cells_51, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_434, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10393,7 +11000,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_458, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_488, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10402,7 +11009,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_458, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_488, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10412,7 +11019,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_494, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_524, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10422,7 +11029,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10432,7 +11039,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_494, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_524, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10442,12 +11049,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_501[] = {
+static const dtt_item items_531[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_501, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_531, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10458,13 +11065,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_502[] = {
+static const dtt_item items_532[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_502, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_532, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10478,17 +11085,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_503[] = {
+static const dtt_item items_533[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_504[] = {
+static const dtt_cell cells_534[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_503, items_120, cells_504, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_533, items_132, cells_534, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10501,13 +11108,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_505[] = {
+static const dtt_item items_535[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_505, items_120, cells_111, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_535, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10519,7 +11126,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_505, NULL, cells_111, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_535, NULL, cells_123, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10528,7 +11135,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_494, NULL, cells_51, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_524, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10537,11 +11144,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_506[] = {
+static const dtt_item items_536[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_506, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_536, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10551,11 +11158,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_507[] = {
+static const dtt_item items_537[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_507, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_537, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10566,13 +11173,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_508[] = {
+static const dtt_item items_538[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_508, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_538, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10583,10 +11190,10 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_509[] = {
+static const dtt_cell cells_539[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_271, items_120, cells_509, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_282, items_132, cells_539, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10596,12 +11203,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_510[] = {
+static const dtt_item items_540[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_510, items_114, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_540, items_126, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10611,12 +11218,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_511[] = {
+static const dtt_item items_541[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_511, items_114, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_541, items_126, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10627,12 +11234,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_512[] = {
+static const dtt_item items_542[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_512, items_114, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_542, items_126, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10642,12 +11249,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_513[] = {
+static const dtt_item items_543[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_513, items_114, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_543, items_126, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10658,12 +11265,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_514[] = {
+static const dtt_item items_544[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_514, items_114, cells_189, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_544, items_126, cells_200, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10673,11 +11280,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_515[] = {
+static const dtt_item items_545[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_515, items_114, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_545, items_126, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10687,7 +11294,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_515, items_114, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_545, items_126, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10697,7 +11304,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_515, items_114, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_545, items_126, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10707,7 +11314,7 @@ static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_1d = {"atleast_1d", call_atleast_1d, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_1d = {"atleast_1d", call_atleast_1d, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atleast_2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10717,7 +11324,7 @@ static dt_status call_atleast_2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_2d = {"atleast_2d", call_atleast_2d, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_2d = {"atleast_2d", call_atleast_2d, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atleast_3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10727,7 +11334,7 @@ static dt_status call_atleast_3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_3d = {"atleast_3d", call_atleast_3d, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_3d = {"atleast_3d", call_atleast_3d, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ravel(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10737,7 +11344,7 @@ static dt_status call_ravel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ravel = {"ravel", call_ravel, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ravel = {"ravel", call_ravel, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_broadcast_tensors(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10747,7 +11354,7 @@ static dt_status call_broadcast_tensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_tensors = {"broadcast_tensors", call_broadcast_tensors, items_176, items_114, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_broadcast_tensors = {"broadcast_tensors", call_broadcast_tensors, items_187, items_126, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10757,14 +11364,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_516[] = {
+static const dtt_item items_546[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_517[] = {
+static const dtt_cell cells_547[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_516, items_114, cells_517, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_546, items_126, cells_547, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10774,7 +11381,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_368, items_114, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_379, items_126, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10784,11 +11391,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_518[] = {
+static const dtt_item items_548[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_518, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_548, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10798,7 +11405,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_518, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_548, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10808,11 +11415,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_519[] = {
+static const dtt_item items_549[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_519, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_549, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10823,7 +11430,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_502, items_120, cells_189, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_532, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10833,7 +11440,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_494, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_524, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10843,11 +11450,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_520[] = {
+static const dtt_item items_550[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_520, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_550, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10859,16 +11466,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_521[] = {
+static const dtt_item items_551[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_522[] = {
+static const dtt_cell cells_552[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_521, items_120, cells_522, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_551, items_132, cells_552, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10878,7 +11485,7 @@ static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ger = {"ger", call_ger, items_262, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ger = {"ger", call_ger, items_273, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10888,7 +11495,7 @@ static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute = {"absolute", call_absolute, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_absolute = {"absolute", call_absolute, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10897,7 +11504,7 @@ static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10907,7 +11514,7 @@ static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative = {"negative", call_negative, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_negative = {"negative", call_negative, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10916,7 +11523,7 @@ static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative_ = {"negative_", call_negative_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_negative_ = {"negative_", call_negative_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10926,7 +11533,7 @@ static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn = {"sgn", call_sgn, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sgn = {"sgn", call_sgn, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10935,7 +11542,7 @@ static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10945,7 +11552,7 @@ static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix = {"fix", call_fix, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fix = {"fix", call_fix, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10954,7 +11561,7 @@ static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix_ = {"fix_", call_fix_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_fix_ = {"fix_", call_fix_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10964,7 +11571,7 @@ static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10973,7 +11580,7 @@ static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10983,7 +11590,7 @@ static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos = {"arccos", call_arccos, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccos = {"arccos", call_arccos, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10992,7 +11599,7 @@ static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11002,7 +11609,7 @@ static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan = {"arctan", call_arctan, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctan = {"arctan", call_arctan, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11011,7 +11618,7 @@ static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11021,7 +11628,7 @@ static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_254, items_120, cells_76, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11030,7 +11637,7 @@ static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_254, NULL, cells_76, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11040,7 +11647,7 @@ static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11049,7 +11656,7 @@ static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11059,7 +11666,7 @@ static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11068,7 +11675,7 @@ static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11078,7 +11685,7 @@ static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11087,7 +11694,7 @@ static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_165, NULL, cells_37, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11099,7 +11706,7 @@ static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract = {"subtract", call_subtract, items_353, items_120, cells_354, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_subtract = {"subtract", call_subtract, items_364, items_132, cells_365, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11110,7 +11717,7 @@ static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_353, NULL, cells_354, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_364, NULL, cells_365, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11122,7 +11729,7 @@ static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply = {"multiply", call_multiply, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_multiply = {"multiply", call_multiply, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11133,7 +11740,7 @@ static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11145,7 +11752,7 @@ static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide = {"divide", call_divide, items_356, items_120, cells_148, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_divide = {"divide", call_divide, items_367, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11156,7 +11763,7 @@ static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide_ = {"divide_", call_divide_, items_356, NULL, cells_148, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_divide_ = {"divide_", call_divide_, items_367, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11169,7 +11776,7 @@ static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip = {"clip", call_clip, items_352, items_120, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clip = {"clip", call_clip, items_363, items_132, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11180,7 +11787,7 @@ static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip_ = {"clip_", call_clip_, items_352, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clip_ = {"clip_", call_clip_, items_363, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11192,7 +11799,7 @@ static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater = {"greater", call_greater, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater = {"greater", call_greater, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11203,7 +11810,7 @@ static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_ = {"greater_", call_greater_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_ = {"greater_", call_greater_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11215,7 +11822,7 @@ static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11226,7 +11833,7 @@ static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11238,7 +11845,7 @@ static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less = {"less", call_less, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less = {"less", call_less, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11249,7 +11856,7 @@ static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_ = {"less_", call_less_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_ = {"less_", call_less_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11261,7 +11868,7 @@ static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11272,7 +11879,7 @@ static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11284,7 +11891,7 @@ static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_355, items_120, cells_171, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11295,7 +11902,7 @@ static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_355, NULL, cells_171, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11307,7 +11914,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_418, items_120, cells_419, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_449, items_132, cells_450, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11317,7 +11924,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_518, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_548, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11327,7 +11934,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_518, items_120, cells_51, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_548, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11337,7 +11944,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_498, items_120, cells_51, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_528, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11346,7 +11953,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_498, NULL, cells_51, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_528, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11358,7 +11965,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_500, items_120, cells_171, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_530, items_132, cells_182, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11368,7 +11975,7 @@ static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_row_stack = {"row_stack", call_row_stack, items_176, items_120, cells_76, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_row_stack = {"row_stack", call_row_stack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_argwhere(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11378,7 +11985,7 @@ static dt_status call_argwhere(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argwhere = {"argwhere", call_argwhere, items_165, items_120, cells_37, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_argwhere = {"argwhere", call_argwhere, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11390,13 +11997,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_523[] = {
+static const dtt_item items_553[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_523, items_120, cells_148, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_553, items_132, cells_32, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11406,11 +12013,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_524[] = {
+static const dtt_item items_554[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_524, items_120, cells_76, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_554, items_132, cells_30, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11419,7 +12026,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_524, NULL, cells_76, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_554, NULL, cells_30, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11431,12 +12038,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_525[] = {
+static const dtt_item items_555[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_525, items_381, cells_51, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_555, items_392, cells_64, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11448,7 +12055,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_525, items_381, cells_51, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_555, items_392, cells_64, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11460,13 +12067,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_526[] = {
+static const dtt_item items_556[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_526, items_114, cells_238, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_556, items_126, cells_249, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11479,7 +12086,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_525, items_381, cells_51, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_555, items_392, cells_64, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -11492,7 +12099,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_525, items_381, cells_51, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_555, items_392, cells_64, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -12144,8 +12751,21 @@ static const dtt_entry functions_nn[] = {
   {"ConvTranspose1d", &function_nn_conv_transpose1d},
   {"ConvTranspose2d", &function_nn_conv_transpose2d},
   {"ConvTranspose3d", &function_nn_conv_transpose3d},
+  {"MaxPool1d", &function_nn_max_pool1d},
   {"MaxPool2d", &function_nn_max_pool2d},
+  {"MaxPool3d", &function_nn_max_pool3d},
+  {"AvgPool1d", &function_nn_avg_pool1d},
   {"AvgPool2d", &function_nn_avg_pool2d},
+  {"AvgPool3d", &function_nn_avg_pool3d},
+  {"AdaptiveAvgPool1d", &function_nn_adaptive_avg_pool1d},
+  {"AdaptiveMaxPool1d", &function_nn_adaptive_max_pool1d},
+  {"LPPool1d", &function_nn_lp_pool1d},
+  {"AdaptiveAvgPool2d", &function_nn_adaptive_avg_pool2d},
+  {"AdaptiveMaxPool2d", &function_nn_adaptive_max_pool2d},
+  {"LPPool2d", &function_nn_lp_pool2d},
+  {"AdaptiveAvgPool3d", &function_nn_adaptive_avg_pool3d},
+  {"AdaptiveMaxPool3d", &function_nn_adaptive_max_pool3d},
+  {"LPPool3d", &function_nn_lp_pool3d},
   {"Upsample", &function_nn_upsample},
   {"BatchNorm1d", &function_nn_batch_norm1d},
   {"BatchNorm2d", &function_nn_batch_norm2d},
@@ -12286,9 +12906,30 @@ static const dtt_entry functions_functional[] = {
   {"glu", &function_glu},
   {"prelu", &function_prelu},
   {"softmin", &function_softmin},
+  {"max_pool1d", &function_max_pool1d},
+  {"max_pool1d_with_indices", &function_max_pool1d_with_indices},
+  {"avg_pool1d", &function_avg_pool1d},
   {"max_pool2d", &function_max_pool2d},
   {"max_pool2d_with_indices", &function_max_pool2d_with_indices},
   {"avg_pool2d", &function_avg_pool2d},
+  {"max_pool3d", &function_max_pool3d},
+  {"max_pool3d_with_indices", &function_max_pool3d_with_indices},
+  {"avg_pool3d", &function_avg_pool3d},
+  {"adaptive_avg_pool1d", &function_adaptive_avg_pool1d},
+  {"adaptive_max_pool1d", &function_adaptive_max_pool1d},
+  {"adaptive_max_pool1d_with_indices", &function_adaptive_max_pool1d_with_indices},
+  {"lp_pool1d", &function_lp_pool1d},
+  {"max_unpool1d", &function_max_unpool1d},
+  {"adaptive_avg_pool2d", &function_adaptive_avg_pool2d},
+  {"adaptive_max_pool2d", &function_adaptive_max_pool2d},
+  {"adaptive_max_pool2d_with_indices", &function_adaptive_max_pool2d_with_indices},
+  {"lp_pool2d", &function_lp_pool2d},
+  {"max_unpool2d", &function_max_unpool2d},
+  {"adaptive_avg_pool3d", &function_adaptive_avg_pool3d},
+  {"adaptive_max_pool3d", &function_adaptive_max_pool3d},
+  {"adaptive_max_pool3d_with_indices", &function_adaptive_max_pool3d_with_indices},
+  {"lp_pool3d", &function_lp_pool3d},
+  {"max_unpool3d", &function_max_unpool3d},
   {"pad", &function_pad},
   {"unfold", &function_im2col},
   {"fold", &function_fold},
@@ -12520,9 +13161,11 @@ static const dtt_entry functions_torch[] = {
   {"lerp", &function_lerp},
   {"addcmul", &function_addcmul},
   {"addcdiv", &function_addcdiv},
+  {"max_pool1d", &function_max_pool1d},
+  {"avg_pool1d", &function_avg_pool1d},
   {"max_pool2d", &function_max_pool2d},
-  {"max_pool2d_with_indices", &function_max_pool2d_with_indices},
-  {"avg_pool2d", &function_avg_pool2d},
+  {"max_pool3d", &function_max_pool3d},
+  {"adaptive_avg_pool1d", &function_adaptive_avg_pool1d},
   {"rand", &function_rand},
   {"randn", &function_randn},
   {"randint", &function_randint},
@@ -12741,8 +13384,21 @@ const dtt_function* const dtt_functions[] = {
   &function_nn_conv_transpose1d,
   &function_nn_conv_transpose2d,
   &function_nn_conv_transpose3d,
+  &function_nn_max_pool1d,
   &function_nn_max_pool2d,
+  &function_nn_max_pool3d,
+  &function_nn_avg_pool1d,
   &function_nn_avg_pool2d,
+  &function_nn_avg_pool3d,
+  &function_nn_adaptive_avg_pool1d,
+  &function_nn_adaptive_max_pool1d,
+  &function_nn_lp_pool1d,
+  &function_nn_adaptive_avg_pool2d,
+  &function_nn_adaptive_max_pool2d,
+  &function_nn_lp_pool2d,
+  &function_nn_adaptive_avg_pool3d,
+  &function_nn_adaptive_max_pool3d,
+  &function_nn_lp_pool3d,
   &function_nn_upsample,
   &function_nn_batch_norm1d,
   &function_nn_batch_norm2d,
@@ -13263,9 +13919,30 @@ const dtt_function* const dtt_functions[] = {
   &function_addcmul_,
   &function_addcdiv,
   &function_addcdiv_,
+  &function_max_pool1d,
+  &function_max_pool1d_with_indices,
+  &function_avg_pool1d,
   &function_max_pool2d,
   &function_max_pool2d_with_indices,
   &function_avg_pool2d,
+  &function_max_pool3d,
+  &function_max_pool3d_with_indices,
+  &function_avg_pool3d,
+  &function_adaptive_avg_pool1d,
+  &function_adaptive_max_pool1d,
+  &function_adaptive_max_pool1d_with_indices,
+  &function_lp_pool1d,
+  &function_max_unpool1d,
+  &function_adaptive_avg_pool2d,
+  &function_adaptive_max_pool2d,
+  &function_adaptive_max_pool2d_with_indices,
+  &function_lp_pool2d,
+  &function_max_unpool2d,
+  &function_adaptive_avg_pool3d,
+  &function_adaptive_max_pool3d,
+  &function_adaptive_max_pool3d_with_indices,
+  &function_lp_pool3d,
+  &function_max_unpool3d,
   &function_rand,
   &function_randn,
   &function_randint,

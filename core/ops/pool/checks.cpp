@@ -3,60 +3,124 @@
 #include "core/ops/checks.h"
 
 namespace dt {
+namespace {
 
-void check_pool_rank(const Tensor& input) {
-  DT_CHECK(input.ndim() == 3 || input.ndim() == 4, kRuntimeError,
-           "non-empty 3D or 4D (batch mode) tensor expected for input");
+// "4x8x8": an image's, also of a line.
+std::string size_words(const Dims& sizes) {
+  std::string s = std::to_string(sizes[1]);
+  if (sizes.size() == 3) s += "x1";
+  for (int d = 2; d < sizes.size(); ++d) s += "x" + std::to_string(sizes[d]);
+  return s;
+}
+
+void check_sizes(const Tensor& x, const Dims& sizes) {
+  const Dims& n = x.sizes();
+  bool has_elements = n[1] > 0, has_windows = true;
+  for (int d = 2; d < n.size(); ++d) {
+    has_elements &= n[d] > 0;
+    has_windows &= sizes[d] > 0;
+  }
+  DT_CHECK(has_elements, kRuntimeError, "Expected ", n.size() - 1, "D or ", n.size(),
+           "D (batch mode) tensor with optional 0 dim batch size for input, but got:", n);
+  DT_CHECK(has_windows, kRuntimeError, "Given input size: (", size_words(n),
+           "). Calculated output size: (", size_words(sizes), "). Output size is too small");
+}
+
+}  // namespace
+
+void check_pool_rank(const char* op, int dims, const Tensor& input) {
+  if (input.ndim() == dims + 1 || input.ndim() == dims + 2) return;
+  DT_CHECK(dims != 1, kRuntimeError, op,
+           ": Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+           "got:",
+           input.sizes());
+  fail(Code::kRuntimeError,
+       text("non-empty ", dims + 1, "D or ", dims + 2, "D (batch mode) tensor expected for input"));
 }
 
 void check_pool_divisor(std::optional<int64_t> divisor) {
   DT_CHECK(!divisor || *divisor != 0, kRuntimeError, "divisor must be not zero");
 }
 
-void check_pool_window(const Window& w) {
-  for (int d = 0; d < 2; ++d) {
-    DT_CHECK(w.stride[d] != 0, kRuntimeError, "stride should not be zero");
-    DT_CHECK(w.size[d] > 0 && w.stride[d] > 0, kRuntimeError,
-             "kernel size and stride should be greater than zero, but got kernel_size=", w.size[d],
-             " and stride=", w.stride[d]);
-    DT_CHECK(w.dilation[d] > 0, kRuntimeError,
-             "dilation should be greater than zero, but got dilationH: ", w.dilation[0],
-             " dilationW: ", w.dilation[1]);
-    DT_CHECK(w.padding[d] >= 0, kRuntimeError,
-             "pad must be non-negative, but got pad: ", w.padding[d]);
-    DT_CHECK(w.padding[d] <= w.extent(d) / 2, kRuntimeError,
-             "pad should be at most half of effective kernel size, but got pad=", w.padding[d],
-             ", kernel_size=", w.size[d], " and dilation=", w.dilation[d]);
+void check_pool_window(const PoolSettings& p) {
+  bool fits = true;
+  for (int d = 0; d < p.dims(); ++d) {
+    DT_CHECK(p.stride[d] != 0, kRuntimeError, "stride should not be zero");
+    DT_CHECK(p.size[d] > 0 && p.stride[d] > 0, kRuntimeError,
+             "kernel size and stride should be greater than zero, but got kernel_size=", p.size[d],
+             " and stride=", p.stride[d]);
+    DT_CHECK(p.dilation[d] > 0, kRuntimeError, "dilation should be greater than zero, but got ",
+             p.dilation);
+    DT_CHECK(p.padding[d] >= 0, kRuntimeError,
+             "pad must be non-negative, but got pad: ", p.padding[d]);
+    const int64_t extent = p.dilation[d] * (p.size[d] - 1) + 1;
+    DT_CHECK(p.padding[d] <= extent / 2, kRuntimeError,
+             "pad should be at most half of effective kernel size, but got pad=", p.padding[d],
+             ", kernel_size=", p.size[d], " and dilation=", p.dilation[d]);
+    fits &= p.padding[d] <= p.size[d] / 2;
   }
   // Of dilated windows too: then each has a tap inside the image.
-  DT_CHECK(w.padding[0] <= w.size[0] / 2 && w.padding[1] <= w.size[1] / 2, kRuntimeError,
-           "pad should be smaller than or equal to half of kernel size, but got padW = ",
-           w.padding[1], ", padH = ", w.padding[0], ", kW = ", w.size[1], ", kH = ", w.size[0]);
+  DT_CHECK(fits, kRuntimeError,
+           "pad should be smaller than or equal to half of kernel size, but got padding ",
+           p.padding, " and kernel size ", p.size);
 }
-
-namespace {
-
-void check_images(const Tensor& x, const Dims& sizes) {
-  const Dims& n = x.sizes();
-  DT_CHECK(
-      n[1] > 0 && n[2] > 0 && n[3] > 0, kRuntimeError,
-      "Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:",
-      n);
-  DT_CHECK(sizes[2] > 0 && sizes[3] > 0, kRuntimeError, "Given input size: (", n[1], "x", n[2], "x",
-           n[3], "). Calculated output size: (", n[1], "x", sizes[2], "x", sizes[3],
-           "). Output size is too small");
-}
-
-}  // namespace
 
 void check_max_pool(const Tensor& x, const Dims& sizes) {
-  check_images(x, sizes);
-  DT_CHECK(!is_bool(x.dtype()), kNotImplemented, "\"max_pool2d\" not implemented for 'Bool'");
+  check_sizes(x, sizes);
+  DT_CHECK(!is_bool(x.dtype()), kNotImplemented, "\"max_pool", x.ndim() == 5 ? 3 : 2,
+           "d\" not implemented for 'Bool'");
 }
 
 void check_avg_pool(const Tensor& x, const Dims& sizes) {
-  check_images(x, sizes);
-  check_floating(x, "avg_pool2d");
+  check_sizes(x, sizes);
+  check_floating(x, x.ndim() == 5 ? "avg_pool3d_out_frame" : "avg_pool2d");
+}
+
+void check_adaptive_pool(const char* op, const char* kernel, int dims, const Tensor& input,
+                         const Dims& output_size) {
+  DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError, op, "(): Expected ",
+           dims + 1, "D or ", dims + 2, "D tensor, but got ", input.sizes());
+  // The mean of all is NaN then.
+  const bool is_mean_of_all = dims > 1 && op[9] == 'a' && output_size == Dims(dims, 1);
+  const bool wants_channels = dims == 3 || op[9] == 'm';
+  for (int d = wants_channels ? 1 : input.ndim() - dims; d < input.ndim(); ++d) {
+    DT_CHECK(input.size(d) > 0 || is_mean_of_all, kRuntimeError, op,
+             "(): Expected input to have non-zero size for non-batch dimensions, but input has "
+             "sizes ",
+             input.sizes(), " with dimension ", d, " being empty");
+  }
+  for (int64_t n : output_size) {
+    DT_CHECK(n >= 0, kRuntimeError, op,
+             ": elements of output_size must be greater than or equal to 0 but received ",
+             output_size);
+  }
+  if (input.numel() > 0 || wants_channels || is_mean_of_all) check_floating(input, kernel);
+}
+
+void check_unpool(int dims, const Tensor& input, const Tensor& indices) {
+  DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError,
+           "Input to max_unpooling", dims, "d should be a ", dims + 1, "d or ", dims + 2,
+           "d Tensor, but got a tensor with ", input.ndim(), " dimensions.");
+  DT_CHECK(indices.dtype() == kIndexDType, kRuntimeError,
+           "elements in indices should be type int64 but got: ", type_word(indices.dtype()));
+  DT_CHECK(indices.sizes() == input.sizes(), kRuntimeError,
+           "Expected shape of indices to be same as that of the input tensor (", input.sizes(),
+           ") but got indices tensor with shape: ", indices.sizes());
+  if (input.numel() > 0) check_floating(input, dims == 3 ? "max_unpool3d" : "max_unpool2d");
+}
+
+void check_unpooled_count(int dims, int64_t given) {
+  DT_CHECK(given == dims || given == dims + 2, kValueError,
+           "output_size should be a sequence containing ", dims, " or ", dims + 2,
+           " elements, but it has a length of '", given, "'");
+}
+
+void check_unpooled_sizes(const Dims& sizes, const Dims& usual, const Dims& stride) {
+  for (int d = 0; d < sizes.size(); ++d) {
+    const int64_t least = usual[d] - stride[d], most = usual[d] + stride[d];
+    DT_CHECK(sizes[d] > least && sizes[d] < most, kValueError, "invalid output_size \"", sizes,
+             "\" (dim ", d, " must be between ", least, " and ", most, ")");
+  }
 }
 
 }  // namespace dt

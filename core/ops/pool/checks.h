@@ -8,11 +8,25 @@
 
 namespace dt {
 
-void check_pool_rank(const Tensor& input);
+// Windows of lines, images or volumes: a number for each spatial dimension.
+struct PoolSettings {
+  Dims size, stride, padding, dilation;
+  bool ceil_mode = false;
+
+  int dims() const { return size.size(); }
+};
+
+void check_pool_rank(const char* op, int dims, const Tensor& input);
 void check_pool_divisor(std::optional<int64_t> divisor);
-void check_pool_window(const Window& window);
-// Of an image that has a batch; `sizes` are those of the result.
+void check_pool_window(const PoolSettings& p);
+// Of an input that has a batch; `sizes` are those of the result.
 void check_max_pool(const Tensor& x, const Dims& sizes);
 void check_avg_pool(const Tensor& x, const Dims& sizes);
+void check_adaptive_pool(const char* op, const char* kernel, int dims, const Tensor& input,
+                         const Dims& output_size);
+void check_unpool(int dims, const Tensor& input, const Tensor& indices);
+// `sizes` are the spatial ones that were asked for, `usual` those that they must be near to.
+void check_unpooled_count(int dims, int64_t given);
+void check_unpooled_sizes(const Dims& sizes, const Dims& usual, const Dims& stride);
 
 }  // namespace dt

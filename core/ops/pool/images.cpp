@@ -1,12 +1,10 @@
-// Pooling. Both kinds are linear in the input once the places of the maxima are known, so the
-// gradients are ops with gradients of their own.
+// Pooling of images. Both kinds are linear in the input once the places of the maxima are known, so
+// the gradients are ops with gradients of their own.
 #include "core/ops/indexing.gen.h"
-#include "core/ops/pool.gen.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/views.gen.h"
-#include "core/ops/conv/window.h"
-#include "core/ops/pool/checks.h"
+#include "core/ops/pool/images.h"
 
 #include "core/autograd/record.h"
 #include "core/runtime/backend.h"
@@ -14,33 +12,6 @@
 
 namespace dt {
 namespace {
-
-struct Pooling {
-  Window window;
-  bool ceil_mode = false;
-  bool count_include_pad = true;  // of avg_pool2d, as the next
-  int64_t divisor = 0;            // 0: the size of the window
-
-  Dims output_sizes(const Dims& x) const {
-    return {x[0], x[1], window.output_size(0, x[2], ceil_mode),
-            window.output_size(1, x[3], ceil_mode)};
-  }
-};
-
-Pooling make_pooling(IntList kernel_size, std::optional<IntList> stride, IntList padding,
-                     bool ceil_mode) {
-  const IntPair size = int_pair("kernel_size", kernel_size);
-  Pooling p{Window(size[0], size[1]), ceil_mode};
-  // PyTorch takes an empty list for an absent one.
-  p.window.stride = stride && !stride->empty() ? int_pair("stride", *stride) : size;
-  p.window.padding = int_pair("padding", padding);
-  return p;
-}
-
-// The result for an image that came without a batch.
-Tensor without_batch(const Tensor& y) {
-  return unsafe_view(y, {y.size(1), y.size(2), y.size(3)});
-}
 
 // ---- max_pool2d
 
@@ -77,10 +48,10 @@ Tensor max_pool_gradient(const Tensor& g, const Tensor& indices, const Dims& inp
                 [indices](BackwardCall& b) { b.results[0] = at_maxima(b.grad(), indices); });
 }
 
-std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
-  check_pool_window(p.window);
+}  // namespace
+
+std::tuple<Tensor, Tensor> max_pool_images(const Tensor& x, const Pooling& p) {
   const Dims sizes = p.output_sizes(x.sizes());
-  check_max_pool(x, sizes);
   const Tensor y = empty_image(sizes, x, is_channels_last(x));
   const Tensor indices = make_empty_strided(sizes, y.strides(), kIndexDType, x.device());
   MaxPool2dCall call;
@@ -99,6 +70,8 @@ std::tuple<Tensor, Tensor> max_pool(const Tensor& x, const Pooling& p) {
 
 // ---- avg_pool2d
 
+namespace {
+
 // Of a call of either kernel.
 template <class Call>
 void set_window(Call& call, const Pooling& p) {
@@ -111,7 +84,9 @@ void set_window(Call& call, const Pooling& p) {
 
 Tensor avg_pool_gradient(const Tensor& g, const Dims& input_sizes, const Pooling& p);
 
-Tensor avg_pool(const Tensor& x, const Pooling& p) {
+}  // namespace
+
+Tensor avg_pool_images(const Tensor& x, const Pooling& p) {
   const Tensor y = empty_image(p.output_sizes(x.sizes()), x, is_channels_last(x));
   AvgPool2dCall call;
   call.y = y;
@@ -123,6 +98,8 @@ Tensor avg_pool(const Tensor& x, const Pooling& p) {
   });
 }
 
+namespace {
+
 Tensor avg_pool_gradient(const Tensor& g, const Dims& input_sizes, const Pooling& p) {
   const Tensor gx = empty_image(input_sizes, g, is_channels_last(g));
   AvgPool2dBackwardCall call;
@@ -131,41 +108,9 @@ Tensor avg_pool_gradient(const Tensor& g, const Dims& input_sizes, const Pooling
   set_window(call, p);
   run(op::avg_pool2d_backward, call);
   return record("AvgPool2DBackwardBackward0", gx, {g},
-                [p](BackwardCall& b) { b.results[0] = avg_pool(b.grad(), p); });
+                [p](BackwardCall& b) { b.results[0] = avg_pool_images(b.grad(), p); });
 }
 
 }  // namespace
-
-std::tuple<Tensor, Tensor> max_pool2d_with_indices(const Tensor& input, IntList kernel_size,
-                                                   std::optional<IntList> stride, IntList padding,
-                                                   IntList dilation, bool ceil_mode) {
-  check_pool_rank(input);
-  Pooling p = make_pooling(kernel_size, stride, padding, ceil_mode);
-  p.window.dilation = int_pair("dilation", dilation);
-  if (input.ndim() == 4) return max_pool(input, p);
-  const auto [y, indices] = max_pool(unsqueeze(input, 0), p);
-  return {without_batch(y), without_batch(indices)};
-}
-
-Tensor max_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                  IntList padding, IntList dilation, bool ceil_mode) {
-  return std::get<0>(
-      max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode));
-}
-
-Tensor avg_pool2d(const Tensor& input, IntList kernel_size, std::optional<IntList> stride,
-                  IntList padding, bool ceil_mode, bool count_include_pad,
-                  std::optional<int64_t> divisor_override) {
-  check_pool_rank(input);
-  Pooling p = make_pooling(kernel_size, stride, padding, ceil_mode);
-  check_pool_divisor(divisor_override);
-  p.count_include_pad = count_include_pad;
-  p.divisor = divisor_override.value_or(0);
-  const Tensor x = input.ndim() == 4 ? input : unsqueeze(input, 0);
-  check_pool_window(p.window);
-  check_avg_pool(x, p.output_sizes(x.sizes()));
-  const Tensor y = avg_pool(x, p);
-  return input.ndim() == 4 ? y : without_batch(y);
-}
 
 }  // namespace dt

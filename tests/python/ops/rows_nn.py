@@ -103,6 +103,13 @@ for name in ("relu", "sigmoid", "tanh"):
             value(n, inputs), value(outputs, inputs), value(outputs), orders=1)  # fmt: skip
 
 # ---- convolution and pooling
+
+
+def unpooled(t, x, dims):
+    y, indices = getattr(F(t), f"max_pool{dims}d")(x, 2, return_indices=True)
+    return getattr(F(t), f"max_unpool{dims}d")(y * 2, indices, 2, output_size=x.shape[-dims:])
+
+
 for sizes, weight, arguments in (
     ((2, 3, 5, 6), (4, 3, 3, 3), {}),
     ((2, 3, 5, 6), (4, 3, 3, 3), {"padding": 1}),
@@ -203,6 +210,83 @@ for sizes, arguments in (
     row("max_pool2d_with_indices", lambda t, x, k=arguments: F(t).max_pool2d(x, return_indices=True, **k), value(*sizes),
         orders=1)  # fmt: skip
 row("max_pool2d", lambda t, x: F(t).max_pool2d(x, 3, 2, dilation=2), value(2, 2, 9, 9))
+POOLS = {
+    1: ("max_pool1d", "avg_pool1d", "max_pool1d_with_indices"),
+    3: ("max_pool3d", "avg_pool3d", "max_pool3d_with_indices"),
+}
+ADAPTIVE_POOLS = {
+    1: ("adaptive_max_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d_with_indices"),
+    2: ("adaptive_max_pool2d", "adaptive_avg_pool2d", "adaptive_max_pool2d_with_indices"),
+    3: ("adaptive_max_pool3d", "adaptive_avg_pool3d", "adaptive_max_pool3d_with_indices"),
+}
+
+
+def pool(t, function, x, *args, **options):
+    """In PyTorch, means over volumes want wide floats."""
+    is_narrow = (
+        t.__name__ == "torch" and function.endswith("pool3d") and x.dtype in (t.float16, t.bfloat16)
+    )
+    if is_narrow and "max" not in function:
+        return getattr(F(t), function)(x.float(), *args, **options).to(x.dtype)
+    return getattr(F(t), function)(x, *args, **options)
+
+
+def pool_row(op, sizes, *args, **options):
+    function = op.removesuffix("_with_indices")
+    if op != function:
+        options = {**options, "return_indices": True}
+    row(
+        op,
+        lambda t, x: pool(t, function, x, *args, **options),
+        value(*sizes),
+        orders=3 if op == function else 1,
+    )
+
+
+for dims, sizes, arguments in (
+    (1, (2, 3, 9), {"kernel_size": 2}),
+    (1, (2, 3, 10), {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}),
+    (1, (3, 7), {"kernel_size": 3, "stride": 1}),
+    (1, (0, 3, 7), {"kernel_size": 3}),
+    (3, (2, 3, 4, 5, 6), {"kernel_size": 2}),
+    (
+        3,
+        (1, 2, 5, 6, 4),
+        {"kernel_size": (2, 3, 2), "stride": (1, 2, 2), "padding": (1, 1, 0), "ceil_mode": True},
+    ),
+    (3, (2, 4, 4, 5), {"kernel_size": (3, 2, 2)}),
+    (3, (0, 2, 4, 4, 4), {"kernel_size": 2}),
+):
+    for op in POOLS[dims]:
+        pool_row(op, sizes, **arguments)
+row("max_pool1d", lambda t, x: F(t).max_pool1d(x, 3, 2, dilation=2), value(2, 2, 9))
+row("max_pool3d", lambda t, x: F(t).max_pool3d(x, 2, 2, dilation=(2, 1, 3)), value(2, 2, 5, 6, 7))
+row(
+    "avg_pool3d",
+    lambda t, x: pool(t, "avg_pool3d", x, 3, 2, 1, count_include_pad=False),
+    value(2, 2, 5, 6, 7),
+)
+row(
+    "avg_pool3d", lambda t, x: pool(t, "avg_pool3d", x, 2, divisor_override=3), value(2, 2, 5, 6, 7)
+)
+row("avg_pool1d", lambda t, x: F(t).avg_pool1d(x, 3, 2, 1, True, False), value(2, 2, 8))
+for dims, sizes, output in (
+    (1, (2, 3, 8), 4), (1, (3, 7), 3), (1, (2, 3, 5), 8), (1, (0, 3, 5), 2),
+    (2, (2, 3, 6, 8), (3, 2)), (2, (2, 3, 7, 8), (3, 4)), (2, (3, 5, 7), (4, 7)), (2, (2, 3, 5, 4), 1),
+    (2, (1, 2, 3, 3), (7, 2)), (3, (2, 3, 4, 5, 6), (2, 3, 6)), (3, (2, 4, 4, 3), 2),
+):  # fmt: skip
+    for op in ADAPTIVE_POOLS[dims]:
+        pool_row(op, sizes, output)
+LP_POOLS = {
+    1: ("lp_pool1d", "max_unpool1d"),
+    2: ("lp_pool2d", "max_unpool2d"),
+    3: ("lp_pool3d", "max_unpool3d"),
+}
+for dims, sizes in ((1, (2, 3, 9)), (2, (2, 3, 5, 6)), (2, (3, 5, 6)), (3, (2, 2, 4, 5, 6))):
+    op, inverse = LP_POOLS[dims]
+    for p in (2, 3):
+        row(op, lambda t, x, f=op, p=p: pool(t, f, x, p, 2), value(*sizes, low=0.5))
+    row(inverse, lambda t, x, n=dims: unpooled(t, x, n), value(*sizes))
 row(
     "avg_pool2d",
     lambda t, x: F(t).avg_pool2d(x, 3, 2, 1, count_include_pad=False),

@@ -64,7 +64,13 @@ def is_documented(row: Row, dtype: str) -> bool:
         case name if name.startswith("conv"):  # of a dilated window; of an input without channels
             dilated = dtype in ("int32", "uint8") and dtype not in row.dtypes
             return dilated or sizes[1][1:2] == (0,)
-        case "avg_pool2d":
+        case "max_pool1d" | "lp_pool1d" | "lp_pool2d" | "lp_pool3d":
+            return whole
+        case "adaptive_avg_pool1d" | "adaptive_avg_pool2d" if (
+            0 in sizes[0][-int(row.op[-2]) - 1 :][:1]
+        ):
+            return True  # PyTorch's gradient is refused where there are no channels
+        case name if "avg_pool" in name:
             return dtype == "int64"
         case "index_add":  # into a tensor without elements: indices are checked
             return 0 in sizes[0]

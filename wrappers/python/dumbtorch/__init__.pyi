@@ -404,9 +404,11 @@ from ._ops import addcmul as addcmul
 from ._ops import addcmul_ as addcmul_
 from ._ops import addcdiv as addcdiv
 from ._ops import addcdiv_ as addcdiv_
+from ._ops import max_pool1d as max_pool1d
+from ._ops import avg_pool1d as avg_pool1d
 from ._ops import max_pool2d as max_pool2d
-from ._ops import max_pool2d_with_indices as max_pool2d_with_indices
-from ._ops import avg_pool2d as avg_pool2d
+from ._ops import max_pool3d as max_pool3d
+from ._ops import adaptive_avg_pool1d as adaptive_avg_pool1d
 from ._ops import rand as rand
 from ._ops import randn as randn
 from ._ops import randperm as randperm

@@ -319,6 +319,31 @@ def nn_conv_transpose3d(in_channels, out_channels, kernel_size, *, stride=1, pad
     return Module.own(out)
 
 
+def nn_max_pool1d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window of [batch, channels, length], or without the batch;
+    functional.max_pool1d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        dilation_c = int_list(dilation, 1)
+        out = lib.py_nn_max_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MaxPool1d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+    return Module.own(out)
+
+
 def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
     """Maximum of each window of [batch, channels, height, width], or without the batch;
     functional.max_pool2d has the output size.
@@ -344,6 +369,55 @@ def nn_max_pool2d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=
     return Module.own(out)
 
 
+def nn_max_pool3d(kernel_size, *, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+    functional.max_pool3d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        dilation_c = int_list(dilation, 3)
+        out = lib.py_nn_max_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MaxPool3d", "kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", kernel_size, stride, padding, dilation, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_avg_pool1d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    """Mean of each window of [batch, channels, length], or without the batch;
+    functional.avg_pool1d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        out = lib.py_nn_avg_pool1d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AvgPool1d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool", kernel_size, stride, padding, ceil_mode, count_include_pad) from None
+    return Module.own(out)
+
+
 def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
     """Mean of each window of [batch, channels, height, width], or without the batch;
     functional.avg_pool2d has the output size.
@@ -366,6 +440,204 @@ def nn_avg_pool2d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count
         out = lib.py_nn_avg_pool2d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         raise complain(error, "AvgPool2d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+    return Module.own(out)
+
+
+def nn_avg_pool3d(kernel_size, *, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """Mean of each window of [batch, channels, depth, height, width], or without the batch;
+    functional.avg_pool3d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor to use instead of the window's size.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        out = lib.py_nn_avg_pool3d(kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AvgPool3d", "kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+    return Module.own(out)
+
+
+def nn_adaptive_avg_pool1d(*args, output_size=None):
+    """Mean of windows that are as equal as can be, of [batch, channels, length], or without
+    the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_avg_pool1d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveAvgPool1d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_adaptive_max_pool1d(*args, output_size=None):
+    """Maximum of windows that are as equal as can be, of [batch, channels, length], or without
+    the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_max_pool1d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveMaxPool1d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_lp_pool1d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        out = lib.py_nn_lp_pool1d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LPPool1d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_adaptive_avg_pool2d(*args, output_size=None):
+    """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_avg_pool2d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveAvgPool2d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_adaptive_max_pool2d(*args, output_size=None):
+    """Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_max_pool2d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveMaxPool2d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_lp_pool2d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
+    batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        out = lib.py_nn_lp_pool2d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LPPool2d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
+    return Module.own(out)
+
+
+def nn_adaptive_avg_pool3d(*args, output_size=None):
+    """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
+    or without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_avg_pool3d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveAvgPool3d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_adaptive_max_pool3d(*args, output_size=None):
+    """Maximum of windows that are as equal as can be, of [batch, channels, depth, height,
+    width], or without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+
+    Returns:
+        The module.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_nn_adaptive_max_pool3d(output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AdaptiveMaxPool3d", "output_size:i64[]", output_size or args) from None
+    return Module.own(out)
+
+
+def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
+    without the batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The module.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        out = lib.py_nn_lp_pool3d(norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LPPool3d", "norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", norm_type, kernel_size, stride, ceil_mode) from None
     return Module.own(out)
 
 
@@ -7826,6 +8098,81 @@ def addcdiv_(input, tensor1, tensor2, *, value=1):
     return input
 
 
+def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
+    """Maximum of each window. The length becomes (size + 2 * padding - dilation * (kernel - 1)
+    - 1) / stride + 1, rounded down, or up in ceil_mode.
+
+    Args:
+        kernel_size: The window: length.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Padding that never wins: at most half of the window.
+        dilation: Distance of two elements of a window.
+        ceil_mode: Whether windows may hang over the end.
+    """
+    if out is not None:
+        return into(out, max_pool1d, input, kernel_size, stride, padding, dilation, ceil_mode)
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        dilation_c = int_list(dilation, 1)
+        out = lib.py_max_pool1d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_pool1d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+    return wrap(out)
+
+
+def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
+    dilated ones may.
+
+    Args:
+        kernel_size: The window: length.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Padding that never wins: at most half of the window.
+        dilation: Distance of two elements of a window.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The maxima, and their positions in the length (int64).
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        dilation_c = int_list(dilation, 1)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_max_pool1d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_pool1d_with_indices", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+    if status:
+        raise fail()
+    return max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
+
+
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, *, out=None):
+    """Mean of each window. The length becomes (size + 2 * padding - kernel) / stride + 1,
+    rounded down, or up in ceil_mode.
+
+    Args:
+        kernel_size: The window: length.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Zeros around the input: at most half of the window.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+    """
+    if out is not None:
+        return into(out, avg_pool1d, input, kernel_size, stride, padding, ceil_mode, count_include_pad)
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        out = lib.py_avg_pool1d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "avg_pool1d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool", input, kernel_size, stride, padding, ceil_mode, count_include_pad) from None
+    return wrap(out)
+
+
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
     """Maximum of each window. Height and width become (size + 2 * padding - dilation * (kernel
     - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
@@ -7850,7 +8197,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     return wrap(out)
 
 
-def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
+def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
     """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
     dilated ones may.
 
@@ -7864,8 +8211,6 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     Returns:
         The maxima, and their positions in the flattened height x width (int64).
     """
-    if out is not None:
-        return into(out, max_pool2d_with_indices, input, kernel_size, stride, padding, dilation, ceil_mode)
     try:
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
@@ -7880,7 +8225,7 @@ def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation
     return max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *, out=None):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
     """Mean of each window. Height and width become (size + 2 * padding - kernel) / stride + 1,
     rounded down, or up in ceil_mode.
 
@@ -7892,8 +8237,6 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         count_include_pad: Whether padding counts in the divisor.
         divisor_override: The divisor to use instead of the window's size.
     """
-    if out is not None:
-        return into(out, avg_pool2d, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     try:
         kernel_size_c = int_list(kernel_size, 2)
         stride_c, stride_c_n = optional_ints(stride, 2)
@@ -7901,6 +8244,343 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
         out = lib.py_avg_pool2d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
     except BAD_ARGUMENTS as error:
         raise complain(error, "avg_pool2d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+    return wrap(out)
+
+
+def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, *, out=None):
+    """Maximum of each window. Depth, height and width become (size + 2 * padding - dilation *
+    (kernel - 1) - 1) / stride + 1, rounded down, or up in ceil_mode.
+
+    Args:
+        kernel_size: The window: depth, height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Padding that never wins: at most half of the window.
+        dilation: Distance of two elements of a window.
+        ceil_mode: Whether windows may hang over the end.
+    """
+    if out is not None:
+        return into(out, max_pool3d, input, kernel_size, stride, padding, dilation, ceil_mode)
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        dilation_c = int_list(dilation, 3)
+        out = lib.py_max_pool3d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_pool3d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+    return wrap(out)
+
+
+def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+    """Maximum of each window, and where it is: -1 of a window that holds padding alone, as
+    dilated ones may.
+
+    Args:
+        kernel_size: The window: depth, height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Padding that never wins: at most half of the window.
+        dilation: Distance of two elements of a window.
+        ceil_mode: Whether windows may hang over the end.
+
+    Returns:
+        The maxima, and their positions in the flattened depth x height x width (int64).
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        dilation_c = int_list(dilation, 3)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_max_pool3d_with_indices(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), dilation_c, len(dilation_c), ceil_mode, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_pool3d_with_indices", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] dilation:i64[] ceil_mode:bool", input, kernel_size, stride, padding, dilation, ceil_mode) from None
+    if status:
+        raise fail()
+    return max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
+
+
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """Mean of each window. Depth, height and width become (size + 2 * padding - kernel) /
+    stride + 1, rounded down, or up in ceil_mode.
+
+    Args:
+        kernel_size: The window: depth, height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: Zeros around the input: at most half of the window.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor to use instead of the window's size.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        out = lib.py_avg_pool3d(input._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), ceil_mode, count_include_pad, divisor_override is not None, 0 if divisor_override is None else divisor_override)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "avg_pool3d", "input:tensor kernel_size:i64[] stride:i64[]? padding:i64[] ceil_mode:bool count_include_pad:bool divisor_override:i64?", input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override) from None
+    return wrap(out)
+
+
+def adaptive_avg_pool1d(input, *args, output_size=None, out=None):
+    """Mean of windows that are as equal as can be: of n elements and m windows, the i-th
+    begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    if out is not None:
+        return into(out, adaptive_avg_pool1d, input, output_size=read_sizes(args, output_size))
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_adaptive_avg_pool1d(input._h, output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_avg_pool1d", "input:tensor output_size:i64[]", input, output_size or args) from None
+    return wrap(out)
+
+
+def adaptive_max_pool1d(input, *args, output_size=None):
+    """Maximum of the windows of adaptive_avg_pool1d.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_adaptive_max_pool1d(input._h, output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_max_pool1d", "input:tensor output_size:i64[]", input, output_size or args) from None
+    return wrap(out)
+
+
+def adaptive_max_pool1d_with_indices(input, *args, output_size=None):
+    """Maximum of the windows of adaptive_avg_pool1d, and where they are, as
+    max_pool1d_with_indices gives them.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_adaptive_max_pool1d_with_indices(input._h, output_size_c, len(output_size_c), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_max_pool1d_with_indices", "input:tensor output_size:i64[]", input, output_size or args) from None
+    if status:
+        raise fail()
+    return adaptive_max_pool1d_with_indices_result((wrap(out[0]), wrap(out[1])))
+
+
+def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: The window: length.
+        stride: Distance of two windows; absent means kernel_size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        out = lib.py_lp_pool1d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lp_pool1d", "input:tensor norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+    return wrap(out)
+
+
+def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The maxima where they were, among zeros: undoes max_pool1d as far as can be.
+
+    Args:
+        indices: Where the maxima were.
+        kernel_size: The window: length.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: The padding of the pooling.
+        output_size: Sizes of the result, the spatial ones or all; absent: (size - 1) *
+            stride - 2 * padding + kernel.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 1)
+        stride_c, stride_c_n = optional_ints(stride, 1)
+        padding_c = int_list(padding, 1)
+        output_size_c, output_size_c_n = optional_ints(output_size, 0)
+        out = lib.py_max_unpool1d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_unpool1d", "input:tensor indices:tensor kernel_size:i64[] stride:i64[]? padding:i64[] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
+    return wrap(out)
+
+
+def adaptive_avg_pool2d(input, *args, output_size=None):
+    """Mean of windows that are as equal as can be: of n elements and m windows, the i-th
+    begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_adaptive_avg_pool2d(input._h, output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_avg_pool2d", "input:tensor output_size:i64[]", input, output_size or args) from None
+    return wrap(out)
+
+
+def adaptive_max_pool2d(input, *args, output_size=None):
+    """Maximum of the windows of adaptive_avg_pool2d.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_adaptive_max_pool2d(input._h, output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_max_pool2d", "input:tensor output_size:i64[]", input, output_size or args) from None
+    return wrap(out)
+
+
+def adaptive_max_pool2d_with_indices(input, *args, output_size=None):
+    """Maximum of the windows of adaptive_avg_pool2d, and where they are, as
+    max_pool2d_with_indices gives them.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_adaptive_max_pool2d_with_indices(input._h, output_size_c, len(output_size_c), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_max_pool2d_with_indices", "input:tensor output_size:i64[]", input, output_size or args) from None
+    if status:
+        raise fail()
+    return adaptive_max_pool2d_with_indices_result((wrap(out[0]), wrap(out[1])))
+
+
+def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: The window: height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        out = lib.py_lp_pool2d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lp_pool2d", "input:tensor norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+    return wrap(out)
+
+
+def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The maxima where they were, among zeros: undoes max_pool2d as far as can be.
+
+    Args:
+        indices: Where the maxima were.
+        kernel_size: The window: height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: The padding of the pooling.
+        output_size: Sizes of the result, the spatial ones or all; absent: (size - 1) *
+            stride - 2 * padding + kernel.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 2)
+        stride_c, stride_c_n = optional_ints(stride, 2)
+        padding_c = int_list(padding, 2)
+        output_size_c, output_size_c_n = optional_ints(output_size, 0)
+        out = lib.py_max_unpool2d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_unpool2d", "input:tensor indices:tensor kernel_size:i64[] stride:i64[]? padding:i64[] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
+    return wrap(out)
+
+
+def adaptive_avg_pool3d(input, *args, output_size=None):
+    """Mean of windows that are as equal as can be: of n elements and m windows, the i-th
+    begins at floor(i * n / m) and ends before ceil((i + 1) * n / m).
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_adaptive_avg_pool3d(input._h, output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_avg_pool3d", "input:tensor output_size:i64[]", input, output_size or args) from None
+    return wrap(out)
+
+
+def adaptive_max_pool3d(input, *args, output_size=None):
+    """Maximum of the windows of adaptive_avg_pool3d.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = lib.py_adaptive_max_pool3d(input._h, output_size_c, len(output_size_c))
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_max_pool3d", "input:tensor output_size:i64[]", input, output_size or args) from None
+    return wrap(out)
+
+
+def adaptive_max_pool3d_with_indices(input, *args, output_size=None):
+    """Maximum of the windows of adaptive_avg_pool3d, and where they are, as
+    max_pool3d_with_indices gives them.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+    try:
+        output_size_c = read_sizes(args, output_size)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_adaptive_max_pool3d_with_indices(input._h, output_size_c, len(output_size_c), out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "adaptive_max_pool3d_with_indices", "input:tensor output_size:i64[]", input, output_size or args) from None
+    if status:
+        raise fail()
+    return adaptive_max_pool3d_with_indices_result((wrap(out[0]), wrap(out[1])))
+
+
+def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """(sum of x^p over each window)^(1/p), as PyTorch has it: 0 where the sum is negative.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: The window: depth, height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        out = lib.py_lp_pool3d(input._h, norm_type, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, ceil_mode)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lp_pool3d", "input:tensor norm_type:f64 kernel_size:i64[] stride:i64[]? ceil_mode:bool", input, norm_type, kernel_size, stride, ceil_mode) from None
+    return wrap(out)
+
+
+def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """The maxima where they were, among zeros: undoes max_pool3d as far as can be.
+
+    Args:
+        indices: Where the maxima were.
+        kernel_size: The window: depth, height, width.
+        stride: Distance of two windows; absent means kernel_size.
+        padding: The padding of the pooling.
+        output_size: Sizes of the result, the spatial ones or all; absent: (size - 1) *
+            stride - 2 * padding + kernel.
+    """
+    try:
+        kernel_size_c = int_list(kernel_size, 3)
+        stride_c, stride_c_n = optional_ints(stride, 3)
+        padding_c = int_list(padding, 3)
+        output_size_c, output_size_c_n = optional_ints(output_size, 0)
+        out = lib.py_max_unpool3d(input._h, indices._h, kernel_size_c, len(kernel_size_c), stride_c, stride_c_n, padding_c, len(padding_c), output_size_c, output_size_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "max_unpool3d", "input:tensor indices:tensor kernel_size:i64[] stride:i64[]? padding:i64[] output_size:i64[]?", input, indices, kernel_size, stride, padding, output_size) from None
     return wrap(out)
 
 
@@ -12958,7 +13638,12 @@ module_named_parameters_result = result_type("module_named_parameters", "names t
 module_named_buffers_result = result_type("module_named_buffers", "names tensors")
 module_state_dict_result = result_type("module_state_dict", "names tensors")
 optimizer_state_dict_result = result_type("optimizer_state_dict", "names tensors")
+max_pool1d_with_indices_result = result_type("max_pool1d_with_indices", "values indices")
 max_pool2d_with_indices_result = result_type("max_pool2d_with_indices", "values indices")
+max_pool3d_with_indices_result = result_type("max_pool3d_with_indices", "values indices")
+adaptive_max_pool1d_with_indices_result = result_type("adaptive_max_pool1d_with_indices", "values indices")
+adaptive_max_pool2d_with_indices_result = result_type("adaptive_max_pool2d_with_indices", "values indices")
+adaptive_max_pool3d_with_indices_result = result_type("adaptive_max_pool3d_with_indices", "values indices")
 max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
 aminmax_result = result_type("aminmax", "min max")
@@ -13492,9 +14177,30 @@ NAMESPACES = {
         "glu": glu,
         "prelu": prelu,
         "softmin": softmin,
+        "max_pool1d": max_pool1d,
+        "max_pool1d_with_indices": max_pool1d_with_indices,
+        "avg_pool1d": avg_pool1d,
         "max_pool2d": max_pool2d,
         "max_pool2d_with_indices": max_pool2d_with_indices,
         "avg_pool2d": avg_pool2d,
+        "max_pool3d": max_pool3d,
+        "max_pool3d_with_indices": max_pool3d_with_indices,
+        "avg_pool3d": avg_pool3d,
+        "adaptive_avg_pool1d": adaptive_avg_pool1d,
+        "adaptive_max_pool1d": adaptive_max_pool1d,
+        "adaptive_max_pool1d_with_indices": adaptive_max_pool1d_with_indices,
+        "lp_pool1d": lp_pool1d,
+        "max_unpool1d": max_unpool1d,
+        "adaptive_avg_pool2d": adaptive_avg_pool2d,
+        "adaptive_max_pool2d": adaptive_max_pool2d,
+        "adaptive_max_pool2d_with_indices": adaptive_max_pool2d_with_indices,
+        "lp_pool2d": lp_pool2d,
+        "max_unpool2d": max_unpool2d,
+        "adaptive_avg_pool3d": adaptive_avg_pool3d,
+        "adaptive_max_pool3d": adaptive_max_pool3d,
+        "adaptive_max_pool3d_with_indices": adaptive_max_pool3d_with_indices,
+        "lp_pool3d": lp_pool3d,
+        "max_unpool3d": max_unpool3d,
         "pad": pad,
         "unfold": im2col,
         "fold": fold,
@@ -13522,8 +14228,21 @@ NAMESPACES = {
         "ConvTranspose1d": nn_conv_transpose1d,
         "ConvTranspose2d": nn_conv_transpose2d,
         "ConvTranspose3d": nn_conv_transpose3d,
+        "MaxPool1d": nn_max_pool1d,
         "MaxPool2d": nn_max_pool2d,
+        "MaxPool3d": nn_max_pool3d,
+        "AvgPool1d": nn_avg_pool1d,
         "AvgPool2d": nn_avg_pool2d,
+        "AvgPool3d": nn_avg_pool3d,
+        "AdaptiveAvgPool1d": nn_adaptive_avg_pool1d,
+        "AdaptiveMaxPool1d": nn_adaptive_max_pool1d,
+        "LPPool1d": nn_lp_pool1d,
+        "AdaptiveAvgPool2d": nn_adaptive_avg_pool2d,
+        "AdaptiveMaxPool2d": nn_adaptive_max_pool2d,
+        "LPPool2d": nn_lp_pool2d,
+        "AdaptiveAvgPool3d": nn_adaptive_avg_pool3d,
+        "AdaptiveMaxPool3d": nn_adaptive_max_pool3d,
+        "LPPool3d": nn_lp_pool3d,
         "Upsample": nn_upsample,
         "BatchNorm1d": nn_batch_norm1d,
         "BatchNorm2d": nn_batch_norm2d,
@@ -13883,9 +14602,11 @@ NAMESPACES = {
         "addcmul_": addcmul_,
         "addcdiv": addcdiv,
         "addcdiv_": addcdiv_,
+        "max_pool1d": max_pool1d,
+        "avg_pool1d": avg_pool1d,
         "max_pool2d": max_pool2d,
-        "max_pool2d_with_indices": max_pool2d_with_indices,
-        "avg_pool2d": avg_pool2d,
+        "max_pool3d": max_pool3d,
+        "adaptive_avg_pool1d": adaptive_avg_pool1d,
         "rand": rand,
         "randn": randn,
         "randint": randint,

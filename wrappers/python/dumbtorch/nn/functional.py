@@ -21,12 +21,68 @@ def softmax(input, dim, *, dtype=None):
     return _ops.softmax(input, dim, dtype=dtype)
 
 
+def max_pool1d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """Maximum of each window; with return_indices also where it is."""
+    function = _ops.max_pool1d_with_indices if return_indices else _ops.max_pool1d
+    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
 def max_pool2d(
     input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
 ):
     """Maximum of each window; with return_indices also where it is."""
     function = _ops.max_pool2d_with_indices if return_indices else _ops.max_pool2d
     return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def max_pool3d(
+    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False
+):
+    """Maximum of each window; with return_indices also where it is."""
+    function = _ops.max_pool3d_with_indices if return_indices else _ops.max_pool3d
+    return function(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def _sizes(input, output_size, dims):
+    """The output's sizes; None stands for the input's."""
+    sizes = list(output_size) if isinstance(output_size, (tuple, list)) else [output_size] * dims
+    given = input.shape[-len(sizes) :]
+    return [n if size is None else size for size, n in zip(sizes, given, strict=False)]
+
+
+def adaptive_avg_pool1d(input, output_size):
+    """Mean of windows that are as equal as can be; None keeps a size."""
+    return _ops.adaptive_avg_pool1d(input, _sizes(input, output_size, 1))
+
+
+def adaptive_max_pool1d(input, output_size, return_indices=False):
+    """Maximum of windows that are as equal as can be, and where it is; None keeps a size."""
+    function = _ops.adaptive_max_pool1d_with_indices if return_indices else _ops.adaptive_max_pool1d
+    return function(input, _sizes(input, output_size, 1))
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """Mean of windows that are as equal as can be; None keeps a size."""
+    return _ops.adaptive_avg_pool2d(input, _sizes(input, output_size, 2))
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """Maximum of windows that are as equal as can be, and where it is; None keeps a size."""
+    function = _ops.adaptive_max_pool2d_with_indices if return_indices else _ops.adaptive_max_pool2d
+    return function(input, _sizes(input, output_size, 2))
+
+
+def adaptive_avg_pool3d(input, output_size):
+    """Mean of windows that are as equal as can be; None keeps a size."""
+    return _ops.adaptive_avg_pool3d(input, _sizes(input, output_size, 3))
+
+
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """Maximum of windows that are as equal as can be, and where it is; None keeps a size."""
+    function = _ops.adaptive_max_pool3d_with_indices if return_indices else _ops.adaptive_max_pool3d
+    return function(input, _sizes(input, output_size, 3))
 
 
 def interpolate(

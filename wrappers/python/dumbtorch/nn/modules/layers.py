@@ -534,6 +534,36 @@ class ConvTranspose3d(Module):
         return ", ".join(parts)
 
 
+class MaxPool1d(Module):
+    """Maximum of each window of [batch, channels, length], or without the batch;
+    functional.max_pool1d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        return_indices: Give back (maxima, where they are) instead.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return functional.max_pool1d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+
+
 class MaxPool2d(Module):
     """Maximum of each window of [batch, channels, height, width], or without the batch;
     functional.max_pool2d has the output size.
@@ -564,6 +594,66 @@ class MaxPool2d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
 
 
+class MaxPool3d(Module):
+    """Maximum of each window of [batch, channels, depth, height, width], or without the batch;
+    functional.max_pool3d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        dilation: Step between the window's points: height, width.
+        return_indices: Give back (maxima, where they are) instead.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return functional.max_pool3d(input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+
+
+class AvgPool1d(Module):
+    """Mean of each window of [batch, channels, length], or without the batch;
+    functional.avg_pool1d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+        super().__init__()
+        kernel_size = tuple(int_list(kernel_size, 1))
+        padding = tuple(int_list(padding, 1))
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input):
+        return _ops.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
 class AvgPool2d(Module):
     """Mean of each window of [batch, channels, height, width], or without the batch;
     functional.avg_pool2d has the output size.
@@ -592,6 +682,230 @@ class AvgPool2d(Module):
 
     def extra_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool3d(Module):
+    """Mean of each window of [batch, channels, depth, height, width], or without the batch;
+    functional.avg_pool3d has the output size.
+
+    Args:
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        padding: Rows and columns added on each side: height, width.
+        ceil_mode: Whether windows may hang over the end.
+        count_include_pad: Whether padding counts in the divisor.
+        divisor_override: The divisor to use instead of the window's size.
+    """
+
+    def __init__(self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+        super().__init__()
+        stride = kernel_size if (stride is None) else stride
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input):
+        return _ops.avg_pool3d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad, self.divisor_override)
+
+    def extra_repr(self):
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AdaptiveAvgPool1d(Module):
+    """Mean of windows that are as equal as can be, of [batch, channels, length], or without
+    the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input):
+        return functional.adaptive_avg_pool1d(input, self.output_size)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(Module):
+    """Maximum of windows that are as equal as can be, of [batch, channels, length], or without
+    the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+        return_indices: Give back (maxima, where they are) instead.
+    """
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        return functional.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class LPPool1d(Module):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, length], or without the batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return _ops.lp_pool1d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self):
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+
+
+class AdaptiveAvgPool2d(Module):
+    """Mean of windows that are as equal as can be, of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input):
+        return functional.adaptive_avg_pool2d(input, self.output_size)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool2d(Module):
+    """Maximum of windows that are as equal as can be, of [batch, channels, height, width], or
+    without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+        return_indices: Give back (maxima, where they are) instead.
+    """
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        return functional.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class LPPool2d(Module):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, height, width], or without the
+    batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return _ops.lp_pool2d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self):
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
+
+
+class AdaptiveAvgPool3d(Module):
+    """Mean of windows that are as equal as can be, of [batch, channels, depth, height, width],
+    or without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+    """
+
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input):
+        return functional.adaptive_avg_pool3d(input, self.output_size)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool3d(Module):
+    """Maximum of windows that are as equal as can be, of [batch, channels, depth, height,
+    width], or without the batch.
+
+    Args:
+        output_size: How many windows there are, for each spatial dimension.
+        return_indices: Give back (maxima, where they are) instead.
+    """
+
+    def __init__(self, output_size, return_indices=False):
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input):
+        return functional.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+    def extra_repr(self):
+        return f"output_size={self.output_size}"
+
+
+class LPPool3d(Module):
+    """(sum of x^p over each window)^(1/p), of [batch, channels, depth, height, width], or
+    without the batch.
+
+    Args:
+        norm_type: The p of the norm.
+        kernel_size: Height and width of the window.
+        stride: Step of the window; absent means its size.
+        ceil_mode: Whether windows may hang over the end.
+    """
+
+    def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input):
+        return _ops.lp_pool3d(input, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self):
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, ceil_mode={self.ceil_mode}"
 
 
 class Upsample(Module):
@@ -1934,8 +2248,21 @@ __all__ = [
     "ConvTranspose1d",
     "ConvTranspose2d",
     "ConvTranspose3d",
+    "MaxPool1d",
     "MaxPool2d",
+    "MaxPool3d",
+    "AvgPool1d",
     "AvgPool2d",
+    "AvgPool3d",
+    "AdaptiveAvgPool1d",
+    "AdaptiveMaxPool1d",
+    "LPPool1d",
+    "AdaptiveAvgPool2d",
+    "AdaptiveMaxPool2d",
+    "LPPool2d",
+    "AdaptiveAvgPool3d",
+    "AdaptiveMaxPool3d",
+    "LPPool3d",
     "Upsample",
     "BatchNorm1d",
     "BatchNorm2d",

@@ -1,0 +1,189 @@
+// Adaptive pooling: windows that cover a dimension as equally as can be. Where they are equal, they
+// are usual ones. Otherwise each window gets a copy of its elements, and all as many as the
+// largest, so that usual ones fit again; what a window has too many repeats its last element.
+#include "core/ops/conv/checks.h"
+#include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/pointwise.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/pool.gen.h"
+#include "core/ops/pool/checks.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
+
+namespace dt {
+namespace {
+
+Dims output_numbers(IntList output_size, int n) {
+  check_window_numbers("output_size", output_size, n);
+  return output_size.size() == 1 ? Dims(n, output_size[0]) : Dims(output_size);
+}
+
+// The windows of one dimension.
+struct Cover {
+  int64_t elements, windows, largest;  // the largest window
+
+  Cover(int64_t elements, int64_t windows) : elements(elements), windows(windows), largest(0) {
+    for (int64_t i = 0; i < windows && i < elements; ++i)
+      largest = std::max(largest, end(i) - begin(i));
+    if (windows > 0) largest = std::max<int64_t>(largest, 1);
+  }
+  int64_t begin(int64_t i) const { return i * elements / windows; }
+  int64_t end(int64_t i) const { return ((i + 1) * elements + windows - 1) / windows; }
+  bool is_even() const { return windows > 0 && elements % windows == 0; }
+};
+
+// On the device, so that it can be captured: [windows, 1] beginnings and ends, and what each place
+// of a window [windows, largest] takes.
+struct Places {
+  Tensor begin, end, wanted, source;
+
+  Places(const Cover& c, Device device) {
+    const Tensor i =
+        unsqueeze(arange(0, static_cast<double>(c.windows), 1, kIndexDType, device), 1);
+    const Tensor k = arange(0, static_cast<double>(c.largest), 1, kIndexDType, device);
+    begin = floor_divide(mul(i, c.elements), c.windows);
+    end = floor_divide(add(mul(add(i, 1), c.elements), c.windows - 1), c.windows);
+    wanted = add(begin, k);
+    source = reshape(minimum(wanted, sub(end, 1)), {c.windows * c.largest});
+  }
+};
+
+// PyTorch pools lines as images, and gives a view of them.
+Tensor as_pooled(const Tensor& y, int dims) {
+  return dims == 1 ? view(y, y.sizes()) : y;
+}
+
+// The mean over windows of one dimension that are not equal.
+Tensor mean_of_uneven(const Tensor& x, int dim, const Cover& cover) {
+  if (cover.windows == 0) return narrow(x, dim, 0, 0);
+  Dims sizes = x.sizes();
+  sizes[dim] = cover.windows;
+  sizes.insert(dim + 1, cover.largest);
+  const Places places(cover, x.device());
+  const Tensor count = to_dtype(sub(places.end, places.begin), x.dtype());
+  const Tensor is_inside = to_dtype(lt(places.wanted, places.end), x.dtype());
+  Dims shares{cover.windows, cover.largest};
+  for (int d = dim + 1; d < x.ndim(); ++d) shares.push_back(1);
+  const Tensor share = reshape(true_divide(is_inside, count), shares);
+  return sum(mul(reshape(index_select(x, dim, places.source), sizes), share), {{dim + 1}});
+}
+
+Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int dims,
+                    IntList output_size) {
+  const Dims windows = output_numbers(output_size, dims);
+  check_adaptive_pool(op, kernel, dims, input, windows);
+  const int first = input.ndim() - dims;
+  if (!is_floating(input.dtype())) {  // without elements
+    Dims sizes = input.sizes();
+    for (int d = 0; d < dims; ++d) sizes[first + d] = windows[d];
+    return zeros(sizes, input.dtype(), input.device());
+  }
+  Tensor y = to_dtype(input, info(input.dtype()).compute);
+  Dims sizes, reduced;  // of y with each equal window as a dimension of its own
+  for (int d = 0; d < input.ndim(); ++d) {
+    const Cover cover(input.size(d), d < first ? input.size(d) : windows[d - first]);
+    if (d >= first && !cover.is_even()) y = mean_of_uneven(y, d, cover);
+    sizes.push_back(cover.windows);
+    if (d < first || !cover.is_even()) continue;
+    reduced.push_back(sizes.size());
+    sizes.push_back(cover.elements / cover.windows);
+  }
+  if (!reduced.empty()) y = mean(reshape(y, sizes), IntList(reduced));
+  return as_pooled(to_dtype(y, input.dtype()), dims);
+}
+
+// Places in the planes of copies as places in the input's: `sources` are where each dimension's
+// elements come from, undefined where it was not copied.
+Tensor places_in_input(const Tensor& places, const Tensor& input,
+                       const std::vector<Tensor>& sources, const Dims& copied) {
+  const int dims = copied.size();
+  Tensor rest = reshape(places, {-1}), result;
+  std::vector<Tensor> at(dims);
+  for (int d = dims - 1; d >= 0; --d) {
+    at[d] = remainder(rest, copied[d]);
+    rest = floor_divide(rest, copied[d]);
+    if (sources[d].defined()) at[d] = index_select(sources[d], 0, at[d]);
+  }
+  for (int d = 0; d < dims; ++d)
+    result = d == 0 ? at[0] : add(mul(result, input.size(d - dims)), at[d]);
+  return unsafe_view(result, places.sizes());
+}
+
+using MaxPool = std::tuple<Tensor, Tensor> (*)(const Tensor&, IntList, std::optional<IntList>,
+                                               IntList, IntList, bool);
+
+std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, const Tensor& input,
+                                        int dims, IntList output_size, MaxPool pool) {
+  const Dims windows = output_numbers(output_size, dims);
+  check_adaptive_pool(op, kernel, dims, input, windows);
+  const int first = input.ndim() - dims;
+  Tensor x = input;
+  std::vector<Tensor> sources(dims);
+  Dims size, sizes = input.sizes();
+  bool is_copied = false;
+  for (int d = 0; d < dims; ++d) {
+    const Cover cover(input.size(first + d), windows[d]);
+    sizes[first + d] = cover.windows;
+    size.push_back(cover.is_even() ? cover.elements / cover.windows : cover.largest);
+    if (cover.is_even() || cover.windows == 0) continue;
+    is_copied = true;
+    sources[d] = Places(cover, x.device()).source;
+    x = index_select(x, first + d, sources[d]);
+  }
+  const bool has_no_channels = input.ndim() == dims + 1 && input.size(0) == 0;
+  if (count_elements(windows) == 0 || has_no_channels)
+    return {zeros(sizes, x.dtype(), x.device()), zeros(sizes, kIndexDType, x.device())};
+  const auto [values, places] = pool(x, size, {}, {0}, {1}, false);
+  if (!is_copied) return {as_pooled(values, dims), as_pooled(places, dims)};
+  const Dims copied(IntList(x.sizes().data() + first, dims));
+  return {as_pooled(values, dims),
+          as_pooled(places_in_input(places, input, sources, copied), dims)};
+}
+
+}  // namespace
+
+Tensor adaptive_avg_pool1d(const Tensor& input, IntList output_size) {
+  return adaptive_avg("adaptive_avg_pool1d", "adaptive_avg_pool2d", input, 1, output_size);
+}
+
+std::tuple<Tensor, Tensor> adaptive_max_pool1d_with_indices(const Tensor& input,
+                                                            IntList output_size) {
+  return adaptive_max("adaptive_max_pool1d", "adaptive_max_pool2d", input, 1, output_size,
+                      max_pool1d_with_indices);
+}
+
+Tensor adaptive_max_pool1d(const Tensor& input, IntList output_size) {
+  return std::get<0>(adaptive_max_pool1d_with_indices(input, output_size));
+}
+
+Tensor adaptive_avg_pool2d(const Tensor& input, IntList output_size) {
+  return adaptive_avg("adaptive_avg_pool2d", "adaptive_avg_pool2d", input, 2, output_size);
+}
+
+std::tuple<Tensor, Tensor> adaptive_max_pool2d_with_indices(const Tensor& input,
+                                                            IntList output_size) {
+  return adaptive_max("adaptive_max_pool2d", "adaptive_max_pool2d", input, 2, output_size,
+                      max_pool2d_with_indices);
+}
+
+Tensor adaptive_max_pool2d(const Tensor& input, IntList output_size) {
+  return std::get<0>(adaptive_max_pool2d_with_indices(input, output_size));
+}
+
+Tensor adaptive_avg_pool3d(const Tensor& input, IntList output_size) {
+  return adaptive_avg("adaptive_avg_pool3d", "adaptive_avg_pool3d_cpu", input, 3, output_size);
+}
+
+std::tuple<Tensor, Tensor> adaptive_max_pool3d_with_indices(const Tensor& input,
+                                                            IntList output_size) {
+  return adaptive_max("adaptive_max_pool3d", "adaptive_max_pool3d_cpu", input, 3, output_size,
+                      max_pool3d_with_indices);
+}
+
+Tensor adaptive_max_pool3d(const Tensor& input, IntList output_size) {
+  return std::get<0>(adaptive_max_pool3d_with_indices(input, output_size));
+}
+
+}  // namespace dt
