@@ -19,6 +19,9 @@ INPUTS = {
     "few columns": ((2, 4, 6), None),
     "shares": ((3, 4), [1 / (1 + math.exp(-x)) for x in sines(12)]),
     "classes": ((3,), [1, 0, 3]),
+    "labels": ((3, 4), [1, 3, -1, 0, 2, -1, 2, 2, 0, 1, 2, 3]),
+    "signs": ((3, 4), [1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0]),
+    "sign": ((3,), [1.0, -1.0, 1.0]),
 }
 
 
@@ -165,6 +168,21 @@ LAYERS = [
     ("CrossEntropyLoss", (), {"reduction": "none"}, ["rows", "shares"]),
     ("BCELoss", (), {"reduction": "none"}, ["shares", "shares"]),
     ("BCEWithLogitsLoss", (), {}, ["rows", "shares"]),
+    ("SmoothL1Loss", (), {"beta": 0.4}, ["rows", "shares"]),
+    ("HuberLoss", (), {"delta": 0.4, "reduction": "sum"}, ["rows", "shares"]),
+    ("KLDivLoss", (), {"reduction": "batchmean"}, ["rows", "shares"]),
+    ("KLDivLoss", (), {"log_target": True}, ["rows", "shares"]),
+    ("PoissonNLLLoss", (), {"full": True}, ["rows", "shares"]),
+    ("PoissonNLLLoss", (), {"log_input": False, "eps": 0.1}, ["shares", "shares"]),
+    ("GaussianNLLLoss", (), {"full": True}, ["rows", "rows", "shares"]),
+    ("SoftMarginLoss", (), {}, ["rows", "signs"]),
+    ("HingeEmbeddingLoss", (), {"margin": 0.5}, ["rows", "signs"]),
+    ("MarginRankingLoss", (), {"margin": 0.5}, ["rows", "shares", "signs"]),
+    ("CosineEmbeddingLoss", (), {"margin": 0.1}, ["rows", "shares", "sign"]),
+    ("TripletMarginLoss", (), {"margin": 0.5, "p": 3.0, "swap": True}, ["rows", "shares", "signs"]),
+    ("MultiMarginLoss", (), {"p": 2, "margin": 0.5}, ["rows", "classes"]),
+    ("MultiLabelMarginLoss", (), {}, ["rows", "labels"]),
+    ("MultiLabelSoftMarginLoss", (), {"reduction": "sum"}, ["rows", "shares"]),
 ]
 
 # What Python's classes take besides, as PyTorch's do.

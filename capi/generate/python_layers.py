@@ -295,8 +295,7 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
         body.append(f"return {_Functional(variables).print(layer.python.forward)}")
     else:
         body.append(f"return {printer.print(layer.forward)}")
-    names = ", ".join(a.name for a in layer.forward_args)
-    return [f"def forward(self, {names}):", *_indent(body)]
+    return [f"def forward(self, {_signature(layer.forward_args)}):", *_indent(body)]
 
 
 def _forward_activated(schema: Schema, layer: Layer) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 from . import expr, layers, signature
 from .model import Argument, Function, Kind, Schedule, Schema, SchemaError
-from .text import GENERATED
+from .text import GENERATED, check
 
 _KEYS = {"sig", "doc", "args", "check", "lr", "since"}
 _TYPES = {"i64": "int64_t", "f64": "double"}
@@ -109,10 +107,7 @@ def _head(s: Schedule) -> str:
 def _maker(s: Schedule) -> str:
     names = {a.name: b.name for a, b in zip(s.args, s.core_args, strict=True)}
     cpp = expr.Cpp(names | {"pi": "kPi"}, _FUNCTIONS)
-    checks = [
-        f"  DT_CHECK({cpp.print(c.condition)}, kValueError, {json.dumps(c.message)});"
-        for c in s.checks
-    ]
+    checks = [f"  {check(cpp, c.condition, c.message)}" for c in s.checks]
     used = expr.names(s.lr)
     parts = [("double", "lr"), ("double", "initial_lr"), ("int64_t", "epoch")]
     parameters = ", ".join(f"{kind} {name}" if name in used else kind for kind, name in parts)

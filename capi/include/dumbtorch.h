@@ -157,6 +157,15 @@ enum {
   DT_REDUCTION_SUM = 3, /**< Their sum. */
 };
 
+/** How kl_div joins its elements. */
+typedef int32_t dt_divergence_reduction;
+enum {
+  DT_DIVERGENCE_REDUCTION_NONE = 1, /**< Not at all: one loss per element. */
+  DT_DIVERGENCE_REDUCTION_MEAN = 2, /**< Their mean. */
+  DT_DIVERGENCE_REDUCTION_SUM = 3, /**< Their sum. */
+  DT_DIVERGENCE_REDUCTION_BATCHMEAN = 4, /**< Their sum, over the size of dimension 0. */
+};
+
 /** How div rounds its quotient. */
 typedef int32_t dt_rounding_mode;
 enum {
@@ -1039,6 +1048,167 @@ typedef struct dt_nn_bce_with_logits_loss_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss_options_init(
     dt_nn_bce_with_logits_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_smooth_l1_loss.
+ * Start from DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_smooth_l1_loss_options {
+  int64_t struct_size;
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+  double beta; /**< Where the parabola becomes a line; 0 is L1Loss. Default: 1. */
+} dt_nn_smooth_l1_loss_options;
+#define DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_smooth_l1_loss_options), DT_REDUCTION_MEAN, 0, 1.0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_smooth_l1_loss_options_init(
+    dt_nn_smooth_l1_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_huber_loss.
+ * Start from DT_NN_HUBER_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_huber_loss_options {
+  int64_t struct_size;
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+  double delta; /**< Where the parabola becomes a line. Default: 1. */
+} dt_nn_huber_loss_options;
+#define DT_NN_HUBER_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_huber_loss_options), DT_REDUCTION_MEAN, 0, 1.0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_huber_loss_options_init(
+    dt_nn_huber_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_kl_div_loss.
+ * Start from DT_NN_KL_DIV_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_kl_div_loss_options {
+  int64_t struct_size;
+  dt_divergence_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t log_target; /**< Whether targets are logarithms. Default: 0. */
+} dt_nn_kl_div_loss_options;
+#define DT_NN_KL_DIV_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_kl_div_loss_options), DT_DIVERGENCE_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_kl_div_loss_options_init(
+    dt_nn_kl_div_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_poisson_nll_loss.
+ * Start from DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_poisson_nll_loss_options {
+  int64_t struct_size;
+  int32_t log_input; /**< Whether inputs are logarithms. Default: 1. */
+  int32_t full; /**< Add Stirling's approximation of log(target!) for targets above 1. Default: 0. */
+  double eps; /**< Added to the input where its logarithm is taken. Default: 1e-08. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_poisson_nll_loss_options;
+#define DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_poisson_nll_loss_options), 1, 0, 1e-08, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_poisson_nll_loss_options_init(
+    dt_nn_poisson_nll_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_gaussian_nll_loss.
+ * Start from DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_gaussian_nll_loss_options {
+  int64_t struct_size;
+  int32_t full; /**< Add the constant 0.5 * log(2 * pi). Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+  double eps; /**< The smallest variance that is calculated with. Default: 1e-06. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_gaussian_nll_loss_options;
+#define DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gaussian_nll_loss_options), 0, 0, 1e-06, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_gaussian_nll_loss_options_init(
+    dt_nn_gaussian_nll_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_soft_margin_loss.
+ * Start from DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_soft_margin_loss_options {
+  int64_t struct_size;
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_soft_margin_loss_options;
+#define DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_soft_margin_loss_options), DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_soft_margin_loss_options_init(
+    dt_nn_soft_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_hinge_embedding_loss.
+ * Start from DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_hinge_embedding_loss_options {
+  int64_t struct_size;
+  double margin; /**< The distance from which on others cost nothing. Default: 1. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_hinge_embedding_loss_options;
+#define DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_hinge_embedding_loss_options), 1.0, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_hinge_embedding_loss_options_init(
+    dt_nn_hinge_embedding_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_margin_ranking_loss.
+ * Start from DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_margin_ranking_loss_options {
+  int64_t struct_size;
+  double margin; /**< By how much one should be larger. Default: 0. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_margin_ranking_loss_options;
+#define DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_margin_ranking_loss_options), 0.0, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_margin_ranking_loss_options_init(
+    dt_nn_margin_ranking_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_cosine_embedding_loss.
+ * Start from DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_cosine_embedding_loss_options {
+  int64_t struct_size;
+  double margin; /**< The cosine up to which others cost nothing. Default: 0. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_cosine_embedding_loss_options;
+#define DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_cosine_embedding_loss_options), 0.0, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_embedding_loss_options_init(
+    dt_nn_cosine_embedding_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_triplet_margin_loss.
+ * Start from DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_triplet_margin_loss_options {
+  int64_t struct_size;
+  double margin; /**< By how much. Default: 1. */
+  double p; /**< Which norm of the difference is the distance. Default: 2.0. */
+  double eps; /**< Added to the differences. Default: 1e-06. */
+  int32_t swap; /**< Take the negative's distance from the positive where that is less. Default: 0. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+} dt_nn_triplet_margin_loss_options;
+#define DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_triplet_margin_loss_options), 1.0, 2.0, 1e-06, 0, DT_REDUCTION_MEAN }
+DT_MUST_CHECK DT_API dt_status dt_nn_triplet_margin_loss_options_init(
+    dt_nn_triplet_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_multi_margin_loss.
+ * Start from DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_multi_margin_loss_options {
+  int64_t struct_size;
+  int64_t p; /**< 1 or 2: the power of each term. Default: 1. */
+  double margin; /**< By how much the target's score should be the largest. Default: 1. */
+  dt_tensor *weight; /**< A factor for each class, or absent. Default: absent. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_multi_margin_loss_options;
+#define DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_multi_margin_loss_options), 1, 1.0, NULL, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_margin_loss_options_init(
+    dt_nn_multi_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_multi_label_margin_loss.
+ * Start from DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_multi_label_margin_loss_options {
+  int64_t struct_size;
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_multi_label_margin_loss_options;
+#define DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_multi_label_margin_loss_options), DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_margin_loss_options_init(
+    dt_nn_multi_label_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_multi_label_soft_margin_loss.
+ * Start from DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_multi_label_soft_margin_loss_options {
+  int64_t struct_size;
+  dt_tensor *weight; /**< A factor for each class, or absent. Default: absent. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_multi_label_soft_margin_loss_options;
+#define DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_multi_label_soft_margin_loss_options), NULL, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss_options_init(
+    dt_nn_multi_label_soft_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_fold.
  * Start from DT_NN_FOLD_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_fold_options {
@@ -1804,6 +1974,93 @@ DT_MUST_CHECK DT_API dt_status dt_nn_bce_loss(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss(
     const dt_nn_bce_with_logits_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+ * 1504.08083).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_smooth_l1_loss(
+    const dt_nn_smooth_l1_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_huber_loss(
+    const dt_nn_huber_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_kl_div_loss(
+    const dt_nn_kl_div_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** exp(input) - target * input, or input - target * log(input + eps), of the means of Poisson
+ * distributions.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_poisson_nll_loss(
+    const dt_nn_poisson_nll_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal distributions.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_gaussian_nll_loss(
+    const dt_nn_gaussian_nll_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** log(1 + exp(-target * input)), for targets of 1 and -1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_soft_margin_loss(
+    const dt_nn_soft_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** A distance where the target is 1, max(0, margin - distance) where it is -1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_hinge_embedding_loss(
+    const dt_nn_hinge_embedding_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** max(0, -target * (input1 - input2) + margin): the first should be larger where the target is 1,
+ * the second where it is -1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_margin_ranking_loss(
+    const dt_nn_margin_ranking_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between vectors
+ * [batch, size] or [size].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_embedding_loss(
+    const dt_nn_cosine_embedding_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: TripletMarginLoss: expected margin to be greater than 0, got {margin}
+ *   instead. */
+DT_MUST_CHECK DT_API dt_status dt_nn_triplet_margin_loss(
+    const dt_nn_triplet_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+ * without the target's own.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: only p == 1 and p == 2 supported. */
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_margin_loss(
+    const dt_nn_multi_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first -1 and
+ * all other classes, over the number of classes.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_margin_loss(
+    const dt_nn_multi_label_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss(
+    const dt_nn_multi_label_soft_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
 
 /* ---- layers_shapes */
 
@@ -3876,6 +4133,158 @@ DT_MUST_CHECK DT_API dt_status dt_l1_loss(
     dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor *weight,
     dt_tensor **out) DT_NOEXCEPT;
 
+/** 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+ * 1504.08083).
+ * @param input The predictions.
+ * @param target What they should be.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @param beta Where the parabola becomes a line; 0 is l1_loss. PyTorch's default: 1.0.
+ * @throws RuntimeError: beta is negative, or shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_smooth_l1_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, double beta,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+ * @param input The predictions.
+ * @param target What they should be.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @param delta Where the parabola becomes a line. PyTorch's default: 1.0.
+ * @param weight A factor for each loss, of the input's size, or absent. PyTorch's default: absent.
+ * @throws RuntimeError: delta is not positive, or shapes do not broadcast.
+ * @throws ValueError: the weight is not of the input's size. */
+DT_MUST_CHECK DT_API dt_status dt_huber_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, double delta, dt_tensor *weight,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** The Kullback-Leibler divergence: target * (log(target) - input).
+ * @param input Log-probabilities.
+ * @param target Probabilities, or their logarithms.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @param log_target Whether the target is logarithms. PyTorch's default: false.
+ * @throws RuntimeError: shapes do not broadcast, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_kl_div(
+    dt_tensor *input, dt_tensor *target, dt_divergence_reduction reduction, int32_t log_target,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** exp(input) - target * input, or input - target * log(input + eps): the negative logarithm of the
+ * target's probability.
+ * @param input Means of Poisson distributions, or their logarithms.
+ * @param target What was counted.
+ * @param log_input Whether the input is logarithms. PyTorch's default: true.
+ * @param full Add Stirling's approximation of log(target!) for targets above 1. PyTorch's default:
+ *   false.
+ * @param eps Added to the input where its logarithm is taken. PyTorch's default: 1e-08.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_poisson_nll_loss(
+    dt_tensor *input, dt_tensor *target, int32_t log_input, int32_t full, double eps,
+    dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's density.
+ * @param input Means of normal distributions.
+ * @param target What was drawn from them.
+ * @param var Their variances: of the input's size, or with one dimension of size 1 or without the
+ *   last one, or one number.
+ * @param full Add the constant 0.5 * log(2 * pi). PyTorch's default: false.
+ * @param eps The smallest variance that is calculated with. PyTorch's default: 1e-06.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws ValueError: a variance is negative, or there are not as many as needed.
+ * @throws RuntimeError: shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_gaussian_nll_loss(
+    dt_tensor *input, dt_tensor *target, dt_tensor *var, dt_scalar_kind var_kind, int64_t var_i,
+    double var_f, int32_t full, double eps, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** log(1 + exp(-target * input)).
+ * @param input The predictions.
+ * @param target 1 or -1.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not broadcast, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** input where target is 1, max(0, margin - input) where it is -1; both where it is neither.
+ * @param input Distances.
+ * @param target 1 of things that are alike, -1 of others.
+ * @param margin The distance from which on others cost nothing. PyTorch's default: 1.0.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_hinge_embedding_loss(
+    dt_tensor *input, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** max(0, -target * (input1 - input2) + margin).
+ * @param input1 Numbers.
+ * @param input2 What they are compared with.
+ * @param target 1 where input1 should be larger, -1 where input2 should.
+ * @param margin By how much. PyTorch's default: 0.0.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: not all have the same number of dimensions, or shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_margin_ranking_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the angle
+ * between the two.
+ * @param input1 Vectors [batch, size] or [size].
+ * @param input2 What they are compared with.
+ * @param target 1 of vectors that are alike, -1 of others: [batch] or [].
+ * @param margin The cosine up to which others cost nothing. PyTorch's default: 0.0.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_cosine_embedding_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+ * @param anchor Vectors: [..., size].
+ * @param positive Vectors that are to be near the anchors.
+ * @param negative Vectors that are to be farther away.
+ * @param margin By how much. PyTorch's default: 1.0.
+ * @param p Which norm of the difference is the distance. PyTorch's default: 2.0.
+ * @param eps Added to the differences. PyTorch's default: 1e-06.
+ * @param swap Take the negative's distance from the positive where that is less. PyTorch's default:
+ *   false.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws ValueError: the margin is not positive.
+ * @throws RuntimeError: not all have the same number of dimensions, or shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_triplet_margin_loss(
+    dt_tensor *anchor, dt_tensor *positive, dt_tensor *negative, double margin, double p,
+    double eps, int32_t swap, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+ * without the term of the target itself.
+ * @param input Scores [batch, classes] or [classes].
+ * @param target int64 classes [batch] or [].
+ * @param p 1 or 2: the power of each term. PyTorch's default: 1.
+ * @param margin By how much the target's score should be the largest. PyTorch's default: 1.0.
+ * @param weight A factor for each target class, or absent. PyTorch's default: absent.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws ValueError: p is neither 1 nor 2, or the weight has not one dimension.
+ * @throws RuntimeError: shapes do not fit.
+ * @throws IndexError: a target is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_multi_margin_loss(
+    dt_tensor *input, dt_tensor *target, int64_t p, double margin, dt_tensor *weight,
+    dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other classes,
+ * over the number of classes.
+ * @param input Scores [batch, classes] or [classes].
+ * @param target int64 classes, of the input's size: those before the first -1 count.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not fit, or a target is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_multilabel_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** The mean over the classes of binary_cross_entropy_with_logits.
+ * @param input Logits [..., classes].
+ * @param target 0 or 1 for each class.
+ * @param weight A factor for each class (it broadcasts), or absent. PyTorch's default: absent.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_multilabel_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_tensor *weight, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT;
+
 /** Negative log-likelihood: -weight[target] * input[target].
  * @param input Log-probabilities [batch, classes, ...] or [classes].
  * @param target int64 classes [batch, ...].
@@ -3932,11 +4341,21 @@ DT_MUST_CHECK DT_API dt_status dt_binary_cross_entropy_with_logits(
 /** Applies the module.
  * @param self The module.
  * @param input What the module is applied to.
- * @param target What the input should have been; losses alone take it. PyTorch's default: absent.
- * @throws TypeError: there is a target and the module takes none, or the other way round.
+ * @param target What the input should have been, or another second input of a module that takes
+ *   two. PyTorch's default: absent.
+ * @throws TypeError: the module takes more inputs, or fewer.
  * @throws NotImplementedError: the module is a container. */
 DT_MUST_CHECK DT_API dt_status dt_module_forward(
     dt_module *self, dt_tensor *input, dt_tensor *target, dt_tensor **out) DT_NOEXCEPT;
+
+/** Applies a module to any number of inputs, as losses of three tensors need.
+ * @param self The module.
+ * @param inputs What the module is applied to, in the order of its forward; one that may be left
+ *   out may be absent.
+ * @throws TypeError: the module takes more inputs, or fewer.
+ * @throws NotImplementedError: the module is a container. */
+DT_MUST_CHECK DT_API dt_status dt_module_forward_inputs(
+    dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** The module's class: Linear.
  * @param self The module. */

@@ -647,3 +647,131 @@ dt_status dt_nn_bce_with_logits_loss(
     put(out, dt::nn_bce_with_logits_loss(options_));
   });
 }
+
+dt_status dt_nn_smooth_l1_loss(
+    const dt_nn_smooth_l1_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_smooth_l1_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_smooth_l1_loss(options_));
+  });
+}
+
+dt_status dt_nn_huber_loss(const dt_nn_huber_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_huber_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_huber_loss(options_));
+  });
+}
+
+dt_status dt_nn_kl_div_loss(const dt_nn_kl_div_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_kl_div_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_kl_div_loss(options_));
+  });
+}
+
+dt_status dt_nn_poisson_nll_loss(
+    const dt_nn_poisson_nll_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_poisson_nll_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_poisson_nll_loss(options_));
+  });
+}
+
+dt_status dt_nn_gaussian_nll_loss(
+    const dt_nn_gaussian_nll_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_gaussian_nll_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_gaussian_nll_loss(options_));
+  });
+}
+
+dt_status dt_nn_soft_margin_loss(
+    const dt_nn_soft_margin_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_soft_margin_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_soft_margin_loss(options_));
+  });
+}
+
+dt_status dt_nn_hinge_embedding_loss(
+    const dt_nn_hinge_embedding_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_hinge_embedding_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_hinge_embedding_loss(options_));
+  });
+}
+
+dt_status dt_nn_margin_ranking_loss(
+    const dt_nn_margin_ranking_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_margin_ranking_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_margin_ranking_loss(options_));
+  });
+}
+
+dt_status dt_nn_cosine_embedding_loss(
+    const dt_nn_cosine_embedding_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_cosine_embedding_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_cosine_embedding_loss(options_));
+  });
+}
+
+dt_status dt_nn_triplet_margin_loss(
+    const dt_nn_triplet_margin_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_triplet_margin_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_triplet_margin_loss(options_));
+  });
+}
+
+dt_status dt_nn_multi_margin_loss(
+    const dt_nn_multi_margin_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_multi_margin_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_multi_margin_loss(options_));
+  });
+}
+
+dt_status dt_nn_multi_label_margin_loss(
+    const dt_nn_multi_label_margin_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_multi_label_margin_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_multi_label_margin_loss(options_));
+  });
+}
+
+dt_status dt_nn_multi_label_soft_margin_loss(
+    const dt_nn_multi_label_soft_margin_loss_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_multi_label_soft_margin_loss", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_multi_label_soft_margin_loss(options_));
+  });
+}

@@ -245,6 +245,71 @@ dt_status dt_nn_bce_with_logits_loss_options_init(dt_nn_bce_with_logits_loss_opt
   return guard("nn_bce_with_logits_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_smooth_l1_loss_options_init(dt_nn_smooth_l1_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_smooth_l1_loss_options initial = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  return guard("nn_smooth_l1_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_huber_loss_options_init(dt_nn_huber_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_huber_loss_options initial = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  return guard("nn_huber_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_kl_div_loss_options_init(dt_nn_kl_div_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_kl_div_loss_options initial = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  return guard("nn_kl_div_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_poisson_nll_loss_options_init(dt_nn_poisson_nll_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_poisson_nll_loss_options initial = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  return guard("nn_poisson_nll_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_gaussian_nll_loss_options_init(dt_nn_gaussian_nll_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_gaussian_nll_loss_options initial = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  return guard("nn_gaussian_nll_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_soft_margin_loss_options_init(dt_nn_soft_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_soft_margin_loss_options initial = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_soft_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_hinge_embedding_loss_options_init(dt_nn_hinge_embedding_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_hinge_embedding_loss_options initial = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  return guard("nn_hinge_embedding_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_margin_ranking_loss_options_init(dt_nn_margin_ranking_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_margin_ranking_loss_options initial = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  return guard("nn_margin_ranking_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_cosine_embedding_loss_options_init(dt_nn_cosine_embedding_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_cosine_embedding_loss_options initial = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  return guard("nn_cosine_embedding_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_triplet_margin_loss_options_init(dt_nn_triplet_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_triplet_margin_loss_options initial = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_triplet_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_multi_margin_loss_options_init(dt_nn_multi_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_multi_margin_loss_options initial = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_multi_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_multi_label_margin_loss_options_init(dt_nn_multi_label_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_multi_label_margin_loss_options initial = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_multi_label_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_multi_label_soft_margin_loss_options_init(dt_nn_multi_label_soft_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_multi_label_soft_margin_loss_options initial = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_multi_label_soft_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_fold_options_init(dt_nn_fold_options* options, int64_t struct_size) noexcept {
   static const dt_nn_fold_options initial = DT_NN_FOLD_OPTIONS_INIT;
   return guard("nn_fold_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });

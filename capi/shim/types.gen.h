@@ -19,6 +19,7 @@ template <> struct EnumLimit<DeviceType> { static constexpr int32_t last = 2; st
 template <> struct EnumLimit<MemoryFormat> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<ScalarKind> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Reduction> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<DivergenceReduction> { static constexpr int32_t last = 4; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Approximate> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Activation> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
@@ -956,6 +957,211 @@ inline NnBceWithLogitsLossOptions read(const dt_nn_bce_with_logits_loss_options*
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
   if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   if (c.pos_weight) o.pos_weight = *Pin<dt_tensor>(c.pos_weight, "pos_weight");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_smooth_l1_loss_options) == 24);
+static_assert(offsetof(dt_nn_smooth_l1_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_smooth_l1_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_smooth_l1_loss_options, reserved1) == 12);
+static_assert(offsetof(dt_nn_smooth_l1_loss_options, beta) == 16);
+inline NnSmoothL1LossOptions read(const dt_nn_smooth_l1_loss_options* given, const char* name) {
+  dt_nn_smooth_l1_loss_options c = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnSmoothL1LossOptions o;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  o.beta = c.beta;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_huber_loss_options) == 24);
+static_assert(offsetof(dt_nn_huber_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_huber_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_huber_loss_options, reserved1) == 12);
+static_assert(offsetof(dt_nn_huber_loss_options, delta) == 16);
+inline NnHuberLossOptions read(const dt_nn_huber_loss_options* given, const char* name) {
+  dt_nn_huber_loss_options c = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnHuberLossOptions o;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  o.delta = c.delta;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_kl_div_loss_options) == 16);
+static_assert(offsetof(dt_nn_kl_div_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_kl_div_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_kl_div_loss_options, log_target) == 12);
+inline NnKlDivLossOptions read(const dt_nn_kl_div_loss_options* given, const char* name) {
+  dt_nn_kl_div_loss_options c = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnKlDivLossOptions o;
+  if (c.reduction) o.reduction = enum_value<DivergenceReduction>(c.reduction, "reduction");
+  o.log_target = c.log_target != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_poisson_nll_loss_options) == 32);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, log_input) == 8);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, full) == 12);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, eps) == 16);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, reduction) == 24);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, reserved1) == 28);
+inline NnPoissonNllLossOptions read(const dt_nn_poisson_nll_loss_options* given, const char* name) {
+  dt_nn_poisson_nll_loss_options c = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnPoissonNllLossOptions o;
+  o.log_input = c.log_input != 0;
+  o.full = c.full != 0;
+  o.eps = c.eps;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_gaussian_nll_loss_options) == 32);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, full) == 8);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, reserved1) == 12);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, eps) == 16);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, reduction) == 24);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, reserved2) == 28);
+inline NnGaussianNllLossOptions read(const dt_nn_gaussian_nll_loss_options* given, const char* name) {
+  dt_nn_gaussian_nll_loss_options c = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnGaussianNllLossOptions o;
+  o.full = c.full != 0;
+  o.eps = c.eps;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_soft_margin_loss_options) == 16);
+static_assert(offsetof(dt_nn_soft_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_soft_margin_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_soft_margin_loss_options, reserved1) == 12);
+inline NnSoftMarginLossOptions read(const dt_nn_soft_margin_loss_options* given, const char* name) {
+  dt_nn_soft_margin_loss_options c = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnSoftMarginLossOptions o;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_hinge_embedding_loss_options) == 24);
+static_assert(offsetof(dt_nn_hinge_embedding_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_hinge_embedding_loss_options, margin) == 8);
+static_assert(offsetof(dt_nn_hinge_embedding_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_hinge_embedding_loss_options, reserved1) == 20);
+inline NnHingeEmbeddingLossOptions read(const dt_nn_hinge_embedding_loss_options* given, const char* name) {
+  dt_nn_hinge_embedding_loss_options c = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnHingeEmbeddingLossOptions o;
+  o.margin = c.margin;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_margin_ranking_loss_options) == 24);
+static_assert(offsetof(dt_nn_margin_ranking_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_margin_ranking_loss_options, margin) == 8);
+static_assert(offsetof(dt_nn_margin_ranking_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_margin_ranking_loss_options, reserved1) == 20);
+inline NnMarginRankingLossOptions read(const dt_nn_margin_ranking_loss_options* given, const char* name) {
+  dt_nn_margin_ranking_loss_options c = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMarginRankingLossOptions o;
+  o.margin = c.margin;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_cosine_embedding_loss_options) == 24);
+static_assert(offsetof(dt_nn_cosine_embedding_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_cosine_embedding_loss_options, margin) == 8);
+static_assert(offsetof(dt_nn_cosine_embedding_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_cosine_embedding_loss_options, reserved1) == 20);
+inline NnCosineEmbeddingLossOptions read(const dt_nn_cosine_embedding_loss_options* given, const char* name) {
+  dt_nn_cosine_embedding_loss_options c = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnCosineEmbeddingLossOptions o;
+  o.margin = c.margin;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_triplet_margin_loss_options) == 40);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, margin) == 8);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, p) == 16);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, eps) == 24);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, swap) == 32);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, reduction) == 36);
+inline NnTripletMarginLossOptions read(const dt_nn_triplet_margin_loss_options* given, const char* name) {
+  dt_nn_triplet_margin_loss_options c = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnTripletMarginLossOptions o;
+  o.margin = c.margin;
+  o.p = c.p;
+  o.eps = c.eps;
+  o.swap = c.swap != 0;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_multi_margin_loss_options) == 40);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, p) == 8);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, margin) == 16);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, weight) == 24);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, reduction) == 32);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, reserved1) == 36);
+inline NnMultiMarginLossOptions read(const dt_nn_multi_margin_loss_options* given, const char* name) {
+  dt_nn_multi_margin_loss_options c = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMultiMarginLossOptions o;
+  o.p = c.p;
+  o.margin = c.margin;
+  if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_multi_label_margin_loss_options) == 16);
+static_assert(offsetof(dt_nn_multi_label_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_multi_label_margin_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_multi_label_margin_loss_options, reserved1) == 12);
+inline NnMultiLabelMarginLossOptions read(const dt_nn_multi_label_margin_loss_options* given, const char* name) {
+  dt_nn_multi_label_margin_loss_options c = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMultiLabelMarginLossOptions o;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_multi_label_soft_margin_loss_options) == 24);
+static_assert(offsetof(dt_nn_multi_label_soft_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_multi_label_soft_margin_loss_options, weight) == 8);
+static_assert(offsetof(dt_nn_multi_label_soft_margin_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_multi_label_soft_margin_loss_options, reserved1) == 20);
+inline NnMultiLabelSoftMarginLossOptions read(const dt_nn_multi_label_soft_margin_loss_options* given, const char* name) {
+  dt_nn_multi_label_soft_margin_loss_options c = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMultiLabelSoftMarginLossOptions o;
+  if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   return o;
 }
 

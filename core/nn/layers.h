@@ -220,6 +220,51 @@ Ref<Module> nn_bce_loss(const NnBceLossOptions& options);
 // BCELoss of sigmoid(input), without overflow.
 Ref<Module> nn_bce_with_logits_loss(const NnBceWithLogitsLossOptions& options);
 
+// 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+// 1504.08083).
+Ref<Module> nn_smooth_l1_loss(const NnSmoothL1LossOptions& options);
+
+// 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+Ref<Module> nn_huber_loss(const NnHuberLossOptions& options);
+
+// The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
+Ref<Module> nn_kl_div_loss(const NnKlDivLossOptions& options);
+
+// exp(input) - target * input, or input - target * log(input + eps), of the means of Poisson
+// distributions.
+Ref<Module> nn_poisson_nll_loss(const NnPoissonNllLossOptions& options);
+
+// 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal distributions.
+Ref<Module> nn_gaussian_nll_loss(const NnGaussianNllLossOptions& options);
+
+// log(1 + exp(-target * input)), for targets of 1 and -1.
+Ref<Module> nn_soft_margin_loss(const NnSoftMarginLossOptions& options);
+
+// A distance where the target is 1, max(0, margin - distance) where it is -1.
+Ref<Module> nn_hinge_embedding_loss(const NnHingeEmbeddingLossOptions& options);
+
+// max(0, -target * (input1 - input2) + margin): the first should be larger where the target is 1,
+// the second where it is -1.
+Ref<Module> nn_margin_ranking_loss(const NnMarginRankingLossOptions& options);
+
+// 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between vectors
+// [batch, size] or [size].
+Ref<Module> nn_cosine_embedding_loss(const NnCosineEmbeddingLossOptions& options);
+
+// max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+Ref<Module> nn_triplet_margin_loss(const NnTripletMarginLossOptions& options);
+
+// The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+// without the target's own.
+Ref<Module> nn_multi_margin_loss(const NnMultiMarginLossOptions& options);
+
+// The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first -1 and
+// all other classes, over the number of classes.
+Ref<Module> nn_multi_label_margin_loss(const NnMultiLabelMarginLossOptions& options);
+
+// The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
+Ref<Module> nn_multi_label_soft_margin_loss(const NnMultiLabelSoftMarginLossOptions& options);
+
 // Splits one dimension into several.
 Ref<Module> nn_unflatten(int64_t dim, IntList unflattened_size);
 

@@ -538,6 +538,122 @@ struct NnBceWithLogitsLossOptions {
   Tensor pos_weight;
 };
 
+// Named arguments of dt_nn_smooth_l1_loss.
+struct NnSmoothL1LossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Where the parabola becomes a line; 0 is L1Loss.
+  double beta = 1.0;
+};
+
+// Named arguments of dt_nn_huber_loss.
+struct NnHuberLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Where the parabola becomes a line.
+  double delta = 1.0;
+};
+
+// Named arguments of dt_nn_kl_div_loss.
+struct NnKlDivLossOptions {
+  // How the elements' losses are joined.
+  DivergenceReduction reduction = DivergenceReduction::kMean;
+  // Whether targets are logarithms.
+  bool log_target = false;
+};
+
+// Named arguments of dt_nn_poisson_nll_loss.
+struct NnPoissonNllLossOptions {
+  // Whether inputs are logarithms.
+  bool log_input = true;
+  // Add Stirling's approximation of log(target!) for targets above 1.
+  bool full = false;
+  // Added to the input where its logarithm is taken.
+  double eps = 1e-08;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_gaussian_nll_loss.
+struct NnGaussianNllLossOptions {
+  // Add the constant 0.5 * log(2 * pi).
+  bool full = false;
+  // The smallest variance that is calculated with.
+  double eps = 1e-06;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_soft_margin_loss.
+struct NnSoftMarginLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_hinge_embedding_loss.
+struct NnHingeEmbeddingLossOptions {
+  // The distance from which on others cost nothing.
+  double margin = 1.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_margin_ranking_loss.
+struct NnMarginRankingLossOptions {
+  // By how much one should be larger.
+  double margin = 0.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_cosine_embedding_loss.
+struct NnCosineEmbeddingLossOptions {
+  // The cosine up to which others cost nothing.
+  double margin = 0.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_triplet_margin_loss.
+struct NnTripletMarginLossOptions {
+  // By how much.
+  double margin = 1.0;
+  // Which norm of the difference is the distance.
+  double p = 2.0;
+  // Added to the differences.
+  double eps = 1e-06;
+  // Take the negative's distance from the positive where that is less.
+  bool swap = false;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_margin_loss.
+struct NnMultiMarginLossOptions {
+  // 1 or 2: the power of each term.
+  int64_t p = 1;
+  // By how much the target's score should be the largest.
+  double margin = 1.0;
+  // A factor for each class, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_label_margin_loss.
+struct NnMultiLabelMarginLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_label_soft_margin_loss.
+struct NnMultiLabelSoftMarginLossOptions {
+  // A factor for each class, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
 // Named arguments of dt_nn_fold.
 struct NnFoldOptions {
   // Step between the window's points: height, width.

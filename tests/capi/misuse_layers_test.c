@@ -669,6 +669,128 @@ static void test_nn_bce_with_logits_loss(void) {
   EXPECT(TYPE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(NULL, NULL));
 }
 
+static void test_nn_smooth_l1_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_smooth_l1_loss", dt_nn_smooth_l1_loss((const dt_nn_smooth_l1_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_smooth_l1_loss", dt_nn_smooth_l1_loss((const dt_nn_smooth_l1_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_smooth_l1_loss_options options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_smooth_l1_loss", dt_nn_smooth_l1_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_smooth_l1_loss_options options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_smooth_l1_loss", dt_nn_smooth_l1_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_smooth_l1_loss_options options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_smooth_l1_loss", dt_nn_smooth_l1_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_smooth_l1_loss", dt_nn_smooth_l1_loss(NULL, NULL));
+}
+
+static void test_nn_huber_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_huber_loss", dt_nn_huber_loss((const dt_nn_huber_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_huber_loss", dt_nn_huber_loss((const dt_nn_huber_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_huber_loss_options options = DT_NN_HUBER_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_huber_loss", dt_nn_huber_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_huber_loss_options options = DT_NN_HUBER_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_huber_loss", dt_nn_huber_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_huber_loss_options options = DT_NN_HUBER_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_huber_loss", dt_nn_huber_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_huber_loss", dt_nn_huber_loss(NULL, NULL));
+}
+
+static void test_nn_kl_div_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_kl_div_loss", dt_nn_kl_div_loss((const dt_nn_kl_div_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_kl_div_loss", dt_nn_kl_div_loss((const dt_nn_kl_div_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_kl_div_loss_options options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_kl_div_loss", dt_nn_kl_div_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_kl_div_loss_options options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_kl_div_loss", dt_nn_kl_div_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_kl_div_loss", dt_nn_kl_div_loss(NULL, NULL));
+}
+
+static void test_nn_poisson_nll_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_poisson_nll_loss", dt_nn_poisson_nll_loss((const dt_nn_poisson_nll_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_poisson_nll_loss", dt_nn_poisson_nll_loss((const dt_nn_poisson_nll_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_poisson_nll_loss_options options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_poisson_nll_loss", dt_nn_poisson_nll_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_poisson_nll_loss_options options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_poisson_nll_loss", dt_nn_poisson_nll_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_poisson_nll_loss_options options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_poisson_nll_loss", dt_nn_poisson_nll_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_poisson_nll_loss", dt_nn_poisson_nll_loss(NULL, NULL));
+}
+
+static void test_nn_gaussian_nll_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_gaussian_nll_loss", dt_nn_gaussian_nll_loss((const dt_nn_gaussian_nll_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_gaussian_nll_loss", dt_nn_gaussian_nll_loss((const dt_nn_gaussian_nll_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_gaussian_nll_loss_options options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_gaussian_nll_loss", dt_nn_gaussian_nll_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_gaussian_nll_loss_options options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_gaussian_nll_loss", dt_nn_gaussian_nll_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_gaussian_nll_loss_options options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_gaussian_nll_loss", dt_nn_gaussian_nll_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_gaussian_nll_loss_options options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_gaussian_nll_loss", dt_nn_gaussian_nll_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_gaussian_nll_loss", dt_nn_gaussian_nll_loss(NULL, NULL));
+}
+
+static void test_nn_soft_margin_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_soft_margin_loss", dt_nn_soft_margin_loss((const dt_nn_soft_margin_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_soft_margin_loss", dt_nn_soft_margin_loss((const dt_nn_soft_margin_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_soft_margin_loss_options options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_soft_margin_loss", dt_nn_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_soft_margin_loss_options options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_soft_margin_loss", dt_nn_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_soft_margin_loss_options options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_soft_margin_loss", dt_nn_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_soft_margin_loss", dt_nn_soft_margin_loss(NULL, NULL));
+}
+
+static void test_nn_hinge_embedding_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_hinge_embedding_loss", dt_nn_hinge_embedding_loss((const dt_nn_hinge_embedding_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_hinge_embedding_loss", dt_nn_hinge_embedding_loss((const dt_nn_hinge_embedding_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_hinge_embedding_loss_options options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_hinge_embedding_loss", dt_nn_hinge_embedding_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_hinge_embedding_loss_options options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_hinge_embedding_loss", dt_nn_hinge_embedding_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_hinge_embedding_loss_options options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_hinge_embedding_loss", dt_nn_hinge_embedding_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_hinge_embedding_loss", dt_nn_hinge_embedding_loss(NULL, NULL));
+}
+
+static void test_nn_margin_ranking_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_margin_ranking_loss", dt_nn_margin_ranking_loss((const dt_nn_margin_ranking_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_margin_ranking_loss", dt_nn_margin_ranking_loss((const dt_nn_margin_ranking_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_margin_ranking_loss_options options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_margin_ranking_loss", dt_nn_margin_ranking_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_margin_ranking_loss_options options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_margin_ranking_loss", dt_nn_margin_ranking_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_margin_ranking_loss_options options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_margin_ranking_loss", dt_nn_margin_ranking_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_margin_ranking_loss", dt_nn_margin_ranking_loss(NULL, NULL));
+}
+
+static void test_nn_cosine_embedding_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_cosine_embedding_loss", dt_nn_cosine_embedding_loss((const dt_nn_cosine_embedding_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_cosine_embedding_loss", dt_nn_cosine_embedding_loss((const dt_nn_cosine_embedding_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_cosine_embedding_loss_options options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_cosine_embedding_loss", dt_nn_cosine_embedding_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_cosine_embedding_loss_options options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_cosine_embedding_loss", dt_nn_cosine_embedding_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_cosine_embedding_loss_options options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_cosine_embedding_loss", dt_nn_cosine_embedding_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_cosine_embedding_loss", dt_nn_cosine_embedding_loss(NULL, NULL));
+}
+
+static void test_nn_triplet_margin_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_triplet_margin_loss", dt_nn_triplet_margin_loss((const dt_nn_triplet_margin_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_triplet_margin_loss", dt_nn_triplet_margin_loss((const dt_nn_triplet_margin_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_triplet_margin_loss_options options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_triplet_margin_loss", dt_nn_triplet_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_triplet_margin_loss_options options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_triplet_margin_loss", dt_nn_triplet_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_triplet_margin_loss", dt_nn_triplet_margin_loss(NULL, NULL));
+}
+
+static void test_nn_multi_margin_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_multi_margin_loss", dt_nn_multi_margin_loss((const dt_nn_multi_margin_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_multi_margin_loss", dt_nn_multi_margin_loss((const dt_nn_multi_margin_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_multi_margin_loss_options options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.released; EXPECT(HANDLE, "nn_multi_margin_loss", dt_nn_multi_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_margin_loss_options options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.garbage; EXPECT(HANDLE, "nn_multi_margin_loss", dt_nn_multi_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_margin_loss_options options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_multi_margin_loss", dt_nn_multi_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_margin_loss_options options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_multi_margin_loss", dt_nn_multi_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_margin_loss_options options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_multi_margin_loss", dt_nn_multi_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_margin_loss_options options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_multi_margin_loss", dt_nn_multi_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_multi_margin_loss", dt_nn_multi_margin_loss(NULL, NULL));
+}
+
+static void test_nn_multi_label_margin_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_multi_label_margin_loss", dt_nn_multi_label_margin_loss((const dt_nn_multi_label_margin_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_multi_label_margin_loss", dt_nn_multi_label_margin_loss((const dt_nn_multi_label_margin_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_multi_label_margin_loss_options options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_multi_label_margin_loss", dt_nn_multi_label_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_label_margin_loss_options options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_multi_label_margin_loss", dt_nn_multi_label_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_label_margin_loss_options options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_multi_label_margin_loss", dt_nn_multi_label_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_multi_label_margin_loss", dt_nn_multi_label_margin_loss(NULL, NULL));
+}
+
+static void test_nn_multi_label_soft_margin_loss(void) {
+  EXPECT(VALUE_ERROR, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss((const dt_nn_multi_label_soft_margin_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss((const dt_nn_multi_label_soft_margin_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_multi_label_soft_margin_loss_options options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.released; EXPECT(HANDLE, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_label_soft_margin_loss_options options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.garbage; EXPECT(HANDLE, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_label_soft_margin_loss_options options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_label_soft_margin_loss_options options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_label_soft_margin_loss_options options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_multi_label_soft_margin_loss_options options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_multi_label_soft_margin_loss", dt_nn_multi_label_soft_margin_loss(NULL, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_nn_linear();
@@ -733,5 +855,18 @@ int main(void) {
   test_nn_cross_entropy_loss();
   test_nn_bce_loss();
   test_nn_bce_with_logits_loss();
+  test_nn_smooth_l1_loss();
+  test_nn_huber_loss();
+  test_nn_kl_div_loss();
+  test_nn_poisson_nll_loss();
+  test_nn_gaussian_nll_loss();
+  test_nn_soft_margin_loss();
+  test_nn_hinge_embedding_loss();
+  test_nn_margin_ranking_loss();
+  test_nn_cosine_embedding_loss();
+  test_nn_triplet_margin_loss();
+  test_nn_multi_margin_loss();
+  test_nn_multi_label_margin_loss();
+  test_nn_multi_label_soft_margin_loss();
   return misuse_end();
 }

@@ -1824,6 +1824,350 @@ static inline dt_module *T_do_nn_bce_with_logits_loss(
   T_OPTIONS_(nn_bce_with_logits_loss, \
     T_do_nn_bce_with_logits_loss(&T_nn_bce_with_logits_loss_o), __VA_ARGS__)
 
+/** T_nn_smooth_l1_loss(.reduction: reduction = mean, .beta: f64 = 1.0)
+ * 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+ * 1504.08083). The module. */
+typedef struct {
+  dt_reduction reduction;
+  double beta;
+} T_nn_smooth_l1_loss_options;
+static inline T_nn_smooth_l1_loss_options T_nn_smooth_l1_loss_defaults(void) {
+  T_nn_smooth_l1_loss_options options = {DT_REDUCTION_MEAN, 1.0};
+  return options;
+}
+static inline dt_module *T_do_nn_smooth_l1_loss(const T_nn_smooth_l1_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_smooth_l1_loss_options c_options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  c_options.beta = options->beta;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_smooth_l1_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_smooth_l1_loss(...) T_nn_smooth_l1_loss_with_(__VA_ARGS__, )
+#define T_nn_smooth_l1_loss_with_(...) \
+  T_OPTIONS_(nn_smooth_l1_loss, \
+    T_do_nn_smooth_l1_loss(&T_nn_smooth_l1_loss_o), __VA_ARGS__)
+
+/** T_nn_huber_loss(.reduction: reduction = mean, .delta: f64 = 1.0)
+ * 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere. The
+ * module. */
+typedef struct {
+  dt_reduction reduction;
+  double delta;
+} T_nn_huber_loss_options;
+static inline T_nn_huber_loss_options T_nn_huber_loss_defaults(void) {
+  T_nn_huber_loss_options options = {DT_REDUCTION_MEAN, 1.0};
+  return options;
+}
+static inline dt_module *T_do_nn_huber_loss(const T_nn_huber_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_huber_loss_options c_options = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  c_options.delta = options->delta;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_huber_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_huber_loss(...) T_nn_huber_loss_with_(__VA_ARGS__, )
+#define T_nn_huber_loss_with_(...) \
+  T_OPTIONS_(nn_huber_loss, \
+    T_do_nn_huber_loss(&T_nn_huber_loss_o), __VA_ARGS__)
+
+/** T_nn_kl_div_loss(.reduction: divergence_reduction = mean, .log_target: bool = false)
+ * The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities. The
+ * module. */
+typedef struct {
+  dt_divergence_reduction reduction;
+  int log_target;
+} T_nn_kl_div_loss_options;
+static inline T_nn_kl_div_loss_options T_nn_kl_div_loss_defaults(void) {
+  T_nn_kl_div_loss_options options = {DT_DIVERGENCE_REDUCTION_MEAN, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_kl_div_loss(const T_nn_kl_div_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_kl_div_loss_options c_options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  c_options.log_target = options->log_target;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_kl_div_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_kl_div_loss(...) T_nn_kl_div_loss_with_(__VA_ARGS__, )
+#define T_nn_kl_div_loss_with_(...) \
+  T_OPTIONS_(nn_kl_div_loss, \
+    T_do_nn_kl_div_loss(&T_nn_kl_div_loss_o), __VA_ARGS__)
+
+/** T_nn_poisson_nll_loss(.log_input: bool = true, .full: bool = false, .eps: f64 = 1e-08,
+ *     .reduction: reduction = mean)
+ * exp(input) - target * input, or input - target * log(input + eps), of the means of Poisson
+ * distributions. The module. */
+typedef struct {
+  int log_input;
+  int full;
+  double eps;
+  dt_reduction reduction;
+} T_nn_poisson_nll_loss_options;
+static inline T_nn_poisson_nll_loss_options T_nn_poisson_nll_loss_defaults(void) {
+  T_nn_poisson_nll_loss_options options = {1, 0, 1e-08, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_poisson_nll_loss(const T_nn_poisson_nll_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_poisson_nll_loss_options c_options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  c_options.log_input = options->log_input;
+  c_options.full = options->full;
+  c_options.eps = options->eps;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_poisson_nll_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_poisson_nll_loss(...) T_nn_poisson_nll_loss_with_(__VA_ARGS__, )
+#define T_nn_poisson_nll_loss_with_(...) \
+  T_OPTIONS_(nn_poisson_nll_loss, \
+    T_do_nn_poisson_nll_loss(&T_nn_poisson_nll_loss_o), __VA_ARGS__)
+
+/** T_nn_gaussian_nll_loss(.full: bool = false, .eps: f64 = 1e-06, .reduction: reduction = mean)
+ * 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal
+ * distributions. The module. */
+typedef struct {
+  int full;
+  double eps;
+  dt_reduction reduction;
+} T_nn_gaussian_nll_loss_options;
+static inline T_nn_gaussian_nll_loss_options T_nn_gaussian_nll_loss_defaults(void) {
+  T_nn_gaussian_nll_loss_options options = {0, 1e-06, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_gaussian_nll_loss(const T_nn_gaussian_nll_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_gaussian_nll_loss_options c_options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  c_options.full = options->full;
+  c_options.eps = options->eps;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_gaussian_nll_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_gaussian_nll_loss(...) T_nn_gaussian_nll_loss_with_(__VA_ARGS__, )
+#define T_nn_gaussian_nll_loss_with_(...) \
+  T_OPTIONS_(nn_gaussian_nll_loss, \
+    T_do_nn_gaussian_nll_loss(&T_nn_gaussian_nll_loss_o), __VA_ARGS__)
+
+/** T_nn_soft_margin_loss(.reduction: reduction = mean)
+ * log(1 + exp(-target * input)), for targets of 1 and -1. The module. */
+typedef struct {
+  dt_reduction reduction;
+} T_nn_soft_margin_loss_options;
+static inline T_nn_soft_margin_loss_options T_nn_soft_margin_loss_defaults(void) {
+  T_nn_soft_margin_loss_options options = {DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_soft_margin_loss(const T_nn_soft_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_soft_margin_loss_options c_options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_soft_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_soft_margin_loss(...) T_nn_soft_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_soft_margin_loss_with_(...) \
+  T_OPTIONS_(nn_soft_margin_loss, \
+    T_do_nn_soft_margin_loss(&T_nn_soft_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_hinge_embedding_loss(.margin: f64 = 1.0, .reduction: reduction = mean)
+ * A distance where the target is 1, max(0, margin - distance) where it is -1. The module. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_nn_hinge_embedding_loss_options;
+static inline T_nn_hinge_embedding_loss_options T_nn_hinge_embedding_loss_defaults(void) {
+  T_nn_hinge_embedding_loss_options options = {1.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_hinge_embedding_loss(
+    const T_nn_hinge_embedding_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_hinge_embedding_loss_options c_options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  c_options.margin = options->margin;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_hinge_embedding_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_hinge_embedding_loss(...) T_nn_hinge_embedding_loss_with_(__VA_ARGS__, )
+#define T_nn_hinge_embedding_loss_with_(...) \
+  T_OPTIONS_(nn_hinge_embedding_loss, \
+    T_do_nn_hinge_embedding_loss(&T_nn_hinge_embedding_loss_o), __VA_ARGS__)
+
+/** T_nn_margin_ranking_loss(.margin: f64 = 0.0, .reduction: reduction = mean)
+ * max(0, -target * (input1 - input2) + margin): the first should be larger where the target is
+ * 1, the second where it is -1. The module. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_nn_margin_ranking_loss_options;
+static inline T_nn_margin_ranking_loss_options T_nn_margin_ranking_loss_defaults(void) {
+  T_nn_margin_ranking_loss_options options = {0.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_margin_ranking_loss(
+    const T_nn_margin_ranking_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_margin_ranking_loss_options c_options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  c_options.margin = options->margin;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_margin_ranking_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_margin_ranking_loss(...) T_nn_margin_ranking_loss_with_(__VA_ARGS__, )
+#define T_nn_margin_ranking_loss_with_(...) \
+  T_OPTIONS_(nn_margin_ranking_loss, \
+    T_do_nn_margin_ranking_loss(&T_nn_margin_ranking_loss_o), __VA_ARGS__)
+
+/** T_nn_cosine_embedding_loss(.margin: f64 = 0.0, .reduction: reduction = mean)
+ * 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between
+ * vectors [batch, size] or [size]. The module. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_nn_cosine_embedding_loss_options;
+static inline T_nn_cosine_embedding_loss_options T_nn_cosine_embedding_loss_defaults(void) {
+  T_nn_cosine_embedding_loss_options options = {0.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_cosine_embedding_loss(
+    const T_nn_cosine_embedding_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_cosine_embedding_loss_options c_options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  c_options.margin = options->margin;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_cosine_embedding_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_cosine_embedding_loss(...) T_nn_cosine_embedding_loss_with_(__VA_ARGS__, )
+#define T_nn_cosine_embedding_loss_with_(...) \
+  T_OPTIONS_(nn_cosine_embedding_loss, \
+    T_do_nn_cosine_embedding_loss(&T_nn_cosine_embedding_loss_o), __VA_ARGS__)
+
+/** T_nn_triplet_margin_loss(.margin: f64 = 1.0, .p: f64 = 2.0, .eps: f64 = 1e-06, .swap: bool =
+ *     false, .reduction: reduction = mean)
+ * max(0, margin + distance(anchor, positive) - distance(anchor, negative)). The module. */
+typedef struct {
+  double margin;
+  double p;
+  double eps;
+  int swap;
+  dt_reduction reduction;
+} T_nn_triplet_margin_loss_options;
+static inline T_nn_triplet_margin_loss_options T_nn_triplet_margin_loss_defaults(void) {
+  T_nn_triplet_margin_loss_options options = {1.0, 2.0, 1e-06, 0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_triplet_margin_loss(
+    const T_nn_triplet_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_triplet_margin_loss_options c_options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.margin = options->margin;
+  c_options.p = options->p;
+  c_options.eps = options->eps;
+  c_options.swap = options->swap;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_triplet_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_triplet_margin_loss(...) T_nn_triplet_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_triplet_margin_loss_with_(...) \
+  T_OPTIONS_(nn_triplet_margin_loss, \
+    T_do_nn_triplet_margin_loss(&T_nn_triplet_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_multi_margin_loss(.p: i64 = 1, .margin: f64 = 1.0, .weight: tensor? = absent, .reduction:
+ *     reduction = mean)
+ * The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+ * without the target's own. The module. */
+typedef struct {
+  int64_t p;
+  double margin;
+  dt_tensor *weight;
+  dt_reduction reduction;
+} T_nn_multi_margin_loss_options;
+static inline T_nn_multi_margin_loss_options T_nn_multi_margin_loss_defaults(void) {
+  T_nn_multi_margin_loss_options options = {1, 1.0, NULL, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_multi_margin_loss(const T_nn_multi_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_multi_margin_loss_options c_options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.margin = options->margin;
+  c_options.weight = options->weight;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_multi_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_multi_margin_loss(...) T_nn_multi_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_multi_margin_loss_with_(...) \
+  T_OPTIONS_(nn_multi_margin_loss, \
+    T_do_nn_multi_margin_loss(&T_nn_multi_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_multi_label_margin_loss(.reduction: reduction = mean)
+ * The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first -1 and
+ * all other classes, over the number of classes. The module. */
+typedef struct {
+  dt_reduction reduction;
+} T_nn_multi_label_margin_loss_options;
+static inline T_nn_multi_label_margin_loss_options T_nn_multi_label_margin_loss_defaults(void) {
+  T_nn_multi_label_margin_loss_options options = {DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_multi_label_margin_loss(
+    const T_nn_multi_label_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_multi_label_margin_loss_options c_options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_multi_label_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_multi_label_margin_loss(...) T_nn_multi_label_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_multi_label_margin_loss_with_(...) \
+  T_OPTIONS_(nn_multi_label_margin_loss, \
+    T_do_nn_multi_label_margin_loss(&T_nn_multi_label_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_multi_label_soft_margin_loss(.weight: tensor? = absent, .reduction: reduction = mean)
+ * The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes]. The
+ * module. */
+typedef struct {
+  dt_tensor *weight;
+  dt_reduction reduction;
+} T_nn_multi_label_soft_margin_loss_options;
+static inline T_nn_multi_label_soft_margin_loss_options T_nn_multi_label_soft_margin_loss_defaults(
+    void) {
+  T_nn_multi_label_soft_margin_loss_options options = {NULL, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_multi_label_soft_margin_loss(
+    const T_nn_multi_label_soft_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_multi_label_soft_margin_loss_options c_options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.weight = options->weight;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_multi_label_soft_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_multi_label_soft_margin_loss(...) T_nn_multi_label_soft_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_multi_label_soft_margin_loss_with_(...) \
+  T_OPTIONS_(nn_multi_label_soft_margin_loss, \
+    T_do_nn_multi_label_soft_margin_loss(&T_nn_multi_label_soft_margin_loss_o), __VA_ARGS__)
+
 /** T_nn_unflatten(dim: i64, unflattened_size: i64[])
  * Splits one dimension into several. The module. */
 static inline dt_module *T_nn_unflatten(int64_t dim, T_Dims unflattened_size) {
@@ -5957,6 +6301,327 @@ static inline dt_tensor *T_do_l1_loss(
   T_OPTIONS_(l1_loss, \
     T_do_l1_loss(input, target, &T_l1_loss_o), __VA_ARGS__)
 
+/** T_smooth_l1_loss(input: tensor, target: tensor, .reduction: reduction = mean, .beta: f64 = 1.0)
+ * 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+ * 1504.08083). */
+typedef struct {
+  dt_reduction reduction;
+  double beta;
+} T_smooth_l1_loss_options;
+static inline T_smooth_l1_loss_options T_smooth_l1_loss_defaults(void) {
+  T_smooth_l1_loss_options options = {DT_REDUCTION_MEAN, 1.0};
+  return options;
+}
+static inline dt_tensor *T_do_smooth_l1_loss(
+    dt_tensor *input, dt_tensor *target, const T_smooth_l1_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_smooth_l1_loss(input, target, options->reduction, options->beta, &result));
+  return T_own_tensor_(result);
+}
+#define T_smooth_l1_loss(...) T_smooth_l1_loss_with_(__VA_ARGS__, )
+#define T_smooth_l1_loss_with_(input, target, ...) \
+  T_OPTIONS_(smooth_l1_loss, \
+    T_do_smooth_l1_loss(input, target, &T_smooth_l1_loss_o), __VA_ARGS__)
+
+/** T_huber_loss(input: tensor, target: tensor, .reduction: reduction = mean, .delta: f64 = 1.0,
+ *     .weight: tensor? = absent)
+ * 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere. */
+typedef struct {
+  dt_reduction reduction;
+  double delta;
+  dt_tensor *weight;
+} T_huber_loss_options;
+static inline T_huber_loss_options T_huber_loss_defaults(void) {
+  T_huber_loss_options options = {DT_REDUCTION_MEAN, 1.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_huber_loss(
+    dt_tensor *input, dt_tensor *target, const T_huber_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_huber_loss(input, target, options->reduction, options->delta, options->weight, &result));
+  return T_own_tensor_(result);
+}
+#define T_huber_loss(...) T_huber_loss_with_(__VA_ARGS__, )
+#define T_huber_loss_with_(input, target, ...) \
+  T_OPTIONS_(huber_loss, \
+    T_do_huber_loss(input, target, &T_huber_loss_o), __VA_ARGS__)
+
+/** T_kl_div(input: tensor, target: tensor, .reduction: divergence_reduction = mean, .log_target:
+ *     bool = false)
+ * The Kullback-Leibler divergence: target * (log(target) - input). */
+typedef struct {
+  dt_divergence_reduction reduction;
+  int log_target;
+} T_kl_div_options;
+static inline T_kl_div_options T_kl_div_defaults(void) {
+  T_kl_div_options options = {DT_DIVERGENCE_REDUCTION_MEAN, 0};
+  return options;
+}
+static inline dt_tensor *T_do_kl_div(
+    dt_tensor *input, dt_tensor *target, const T_kl_div_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_kl_div(input, target, options->reduction, options->log_target, &result));
+  return T_own_tensor_(result);
+}
+#define T_kl_div(...) T_kl_div_with_(__VA_ARGS__, )
+#define T_kl_div_with_(input, target, ...) \
+  T_OPTIONS_(kl_div, \
+    T_do_kl_div(input, target, &T_kl_div_o), __VA_ARGS__)
+
+/** T_poisson_nll_loss(input: tensor, target: tensor, .log_input: bool = true, .full: bool = false,
+ *     .eps: f64 = 1e-08, .reduction: reduction = mean)
+ * exp(input) - target * input, or input - target * log(input + eps): the negative logarithm of
+ * the target's probability. */
+typedef struct {
+  int log_input;
+  int full;
+  double eps;
+  dt_reduction reduction;
+} T_poisson_nll_loss_options;
+static inline T_poisson_nll_loss_options T_poisson_nll_loss_defaults(void) {
+  T_poisson_nll_loss_options options = {1, 0, 1e-08, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_poisson_nll_loss(
+    dt_tensor *input, dt_tensor *target, const T_poisson_nll_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_poisson_nll_loss(
+    input, target, options->log_input, options->full, options->eps, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_poisson_nll_loss(...) T_poisson_nll_loss_with_(__VA_ARGS__, )
+#define T_poisson_nll_loss_with_(input, target, ...) \
+  T_OPTIONS_(poisson_nll_loss, \
+    T_do_poisson_nll_loss(input, target, &T_poisson_nll_loss_o), __VA_ARGS__)
+
+/** T_gaussian_nll_loss(input: tensor, target: tensor, var: operand, .full: bool = false, .eps: f64
+ *     = 1e-06, .reduction: reduction = mean)
+ * 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's density. */
+typedef struct {
+  int full;
+  double eps;
+  dt_reduction reduction;
+} T_gaussian_nll_loss_options;
+static inline T_gaussian_nll_loss_options T_gaussian_nll_loss_defaults(void) {
+  T_gaussian_nll_loss_options options = {0, 1e-06, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_gaussian_nll_loss(
+    dt_tensor *input, dt_tensor *target, T_Operand var,
+    const T_gaussian_nll_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gaussian_nll_loss(
+    input, target, var.tensor, var.number.kind, var.number.i, var.number.f, options->full,
+    options->eps, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_gaussian_nll_loss(...) T_gaussian_nll_loss_with_(__VA_ARGS__, )
+#define T_gaussian_nll_loss_with_(input, target, var, ...) \
+  T_OPTIONS_(gaussian_nll_loss, \
+    T_do_gaussian_nll_loss(input, target, T_OP(var), &T_gaussian_nll_loss_o), __VA_ARGS__)
+
+/** T_soft_margin_loss(input: tensor, target: tensor, .reduction: reduction = mean)
+ * log(1 + exp(-target * input)). */
+typedef struct {
+  dt_reduction reduction;
+} T_soft_margin_loss_options;
+static inline T_soft_margin_loss_options T_soft_margin_loss_defaults(void) {
+  T_soft_margin_loss_options options = {DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, const T_soft_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_soft_margin_loss(input, target, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_soft_margin_loss(...) T_soft_margin_loss_with_(__VA_ARGS__, )
+#define T_soft_margin_loss_with_(input, target, ...) \
+  T_OPTIONS_(soft_margin_loss, \
+    T_do_soft_margin_loss(input, target, &T_soft_margin_loss_o), __VA_ARGS__)
+
+/** T_hinge_embedding_loss(input: tensor, target: tensor, .margin: f64 = 1.0, .reduction: reduction
+ *     = mean)
+ * input where target is 1, max(0, margin - input) where it is -1; both where it is neither. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_hinge_embedding_loss_options;
+static inline T_hinge_embedding_loss_options T_hinge_embedding_loss_defaults(void) {
+  T_hinge_embedding_loss_options options = {1.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_hinge_embedding_loss(
+    dt_tensor *input, dt_tensor *target, const T_hinge_embedding_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hinge_embedding_loss(input, target, options->margin, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_hinge_embedding_loss(...) T_hinge_embedding_loss_with_(__VA_ARGS__, )
+#define T_hinge_embedding_loss_with_(input, target, ...) \
+  T_OPTIONS_(hinge_embedding_loss, \
+    T_do_hinge_embedding_loss(input, target, &T_hinge_embedding_loss_o), __VA_ARGS__)
+
+/** T_margin_ranking_loss(input1: tensor, input2: tensor, target: tensor, .margin: f64 = 0.0,
+ *     .reduction: reduction = mean)
+ * max(0, -target * (input1 - input2) + margin). */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_margin_ranking_loss_options;
+static inline T_margin_ranking_loss_options T_margin_ranking_loss_defaults(void) {
+  T_margin_ranking_loss_options options = {0.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_margin_ranking_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target,
+    const T_margin_ranking_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_margin_ranking_loss(
+    input1, input2, target, options->margin, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_margin_ranking_loss(...) T_margin_ranking_loss_with_(__VA_ARGS__, )
+#define T_margin_ranking_loss_with_(input1, input2, target, ...) \
+  T_OPTIONS_(margin_ranking_loss, \
+    T_do_margin_ranking_loss(input1, input2, target, &T_margin_ranking_loss_o), __VA_ARGS__)
+
+/** T_cosine_embedding_loss(input1: tensor, input2: tensor, target: tensor, .margin: f64 = 0.0,
+ *     .reduction: reduction = mean)
+ * 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the angle
+ * between the two. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_cosine_embedding_loss_options;
+static inline T_cosine_embedding_loss_options T_cosine_embedding_loss_defaults(void) {
+  T_cosine_embedding_loss_options options = {0.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_cosine_embedding_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target,
+    const T_cosine_embedding_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cosine_embedding_loss(
+    input1, input2, target, options->margin, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_cosine_embedding_loss(...) T_cosine_embedding_loss_with_(__VA_ARGS__, )
+#define T_cosine_embedding_loss_with_(input1, input2, target, ...) \
+  T_OPTIONS_(cosine_embedding_loss, \
+    T_do_cosine_embedding_loss(input1, input2, target, &T_cosine_embedding_loss_o), __VA_ARGS__)
+
+/** T_triplet_margin_loss(anchor: tensor, positive: tensor, negative: tensor, .margin: f64 = 1.0,
+ *     .p: f64 = 2.0, .eps: f64 = 1e-06, .swap: bool = false, .reduction: reduction = mean)
+ * max(0, margin + distance(anchor, positive) - distance(anchor, negative)). */
+typedef struct {
+  double margin;
+  double p;
+  double eps;
+  int swap;
+  dt_reduction reduction;
+} T_triplet_margin_loss_options;
+static inline T_triplet_margin_loss_options T_triplet_margin_loss_defaults(void) {
+  T_triplet_margin_loss_options options = {1.0, 2.0, 1e-06, 0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_triplet_margin_loss(
+    dt_tensor *anchor, dt_tensor *positive, dt_tensor *negative,
+    const T_triplet_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_triplet_margin_loss(
+    anchor, positive, negative, options->margin, options->p, options->eps, options->swap,
+    options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_triplet_margin_loss(...) T_triplet_margin_loss_with_(__VA_ARGS__, )
+#define T_triplet_margin_loss_with_(anchor, positive, negative, ...) \
+  T_OPTIONS_(triplet_margin_loss, \
+    T_do_triplet_margin_loss(anchor, positive, negative, &T_triplet_margin_loss_o), __VA_ARGS__)
+
+/** T_multi_margin_loss(input: tensor, target: tensor, .p: i64 = 1, .margin: f64 = 1.0, .weight:
+ *     tensor? = absent, .reduction: reduction = mean)
+ * The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+ * without the term of the target itself. */
+typedef struct {
+  int64_t p;
+  double margin;
+  dt_tensor *weight;
+  dt_reduction reduction;
+} T_multi_margin_loss_options;
+static inline T_multi_margin_loss_options T_multi_margin_loss_defaults(void) {
+  T_multi_margin_loss_options options = {1, 1.0, NULL, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_multi_margin_loss(
+    dt_tensor *input, dt_tensor *target, const T_multi_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_multi_margin_loss(
+    input, target, options->p, options->margin, options->weight, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_multi_margin_loss(...) T_multi_margin_loss_with_(__VA_ARGS__, )
+#define T_multi_margin_loss_with_(input, target, ...) \
+  T_OPTIONS_(multi_margin_loss, \
+    T_do_multi_margin_loss(input, target, &T_multi_margin_loss_o), __VA_ARGS__)
+
+/** T_multilabel_margin_loss(input: tensor, target: tensor, .reduction: reduction = mean)
+ * The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other classes,
+ * over the number of classes. */
+typedef struct {
+  dt_reduction reduction;
+} T_multilabel_margin_loss_options;
+static inline T_multilabel_margin_loss_options T_multilabel_margin_loss_defaults(void) {
+  T_multilabel_margin_loss_options options = {DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_multilabel_margin_loss(
+    dt_tensor *input, dt_tensor *target, const T_multilabel_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_multilabel_margin_loss(input, target, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_multilabel_margin_loss(...) T_multilabel_margin_loss_with_(__VA_ARGS__, )
+#define T_multilabel_margin_loss_with_(input, target, ...) \
+  T_OPTIONS_(multilabel_margin_loss, \
+    T_do_multilabel_margin_loss(input, target, &T_multilabel_margin_loss_o), __VA_ARGS__)
+
+/** T_multilabel_soft_margin_loss(input: tensor, target: tensor, .weight: tensor? = absent,
+ *     .reduction: reduction = mean)
+ * The mean over the classes of binary_cross_entropy_with_logits. */
+typedef struct {
+  dt_tensor *weight;
+  dt_reduction reduction;
+} T_multilabel_soft_margin_loss_options;
+static inline T_multilabel_soft_margin_loss_options T_multilabel_soft_margin_loss_defaults(void) {
+  T_multilabel_soft_margin_loss_options options = {NULL, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_multilabel_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, const T_multilabel_soft_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_multilabel_soft_margin_loss(
+    input, target, options->weight, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_multilabel_soft_margin_loss(...) T_multilabel_soft_margin_loss_with_(__VA_ARGS__, )
+#define T_multilabel_soft_margin_loss_with_(input, target, ...) \
+  T_OPTIONS_(multilabel_soft_margin_loss, \
+    T_do_multilabel_soft_margin_loss(input, target, &T_multilabel_soft_margin_loss_o), __VA_ARGS__)
+
 /** T_nll_loss(input: tensor, target: tensor, .weight: tensor? = absent, .ignore_index: i64 = -100,
  *     .reduction: reduction = mean)
  * Negative log-likelihood: -weight[target] * input[target]. */
@@ -6079,6 +6744,15 @@ static inline dt_tensor *T_do_module_forward(
 #define T_module_forward_with_(self, input, ...) \
   T_OPTIONS_(module_forward, \
     T_do_module_forward(self, input, &T_module_forward_o), __VA_ARGS__)
+
+/** T_module_forward_inputs(self: module, inputs: tensor?[])
+ * Applies a module to any number of inputs, as losses of three tensors need. */
+static inline dt_tensor *T_module_forward_inputs(dt_module *self, T_Tensors inputs) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_module_forward_inputs(self, inputs.p, inputs.n, &result));
+  return T_own_tensor_(result);
+}
 
 /** T_module_kind(self: module)
  * The module's class: Linear. */

@@ -74,6 +74,14 @@ enum class Reduction : int32_t {
   kSum = 3,  // Their sum.
 };
 
+// How kl_div joins its elements.
+enum class DivergenceReduction : int32_t {
+  kNone = 1,  // Not at all: one loss per element.
+  kMean = 2,  // Their mean.
+  kSum = 3,  // Their sum.
+  kBatchmean = 4,  // Their sum, over the size of dimension 0.
+};
+
 // How div rounds its quotient.
 enum class RoundingMode : int32_t {
   kTrunc = 1,  // Towards zero.
@@ -1329,6 +1337,8 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   Tensor operator()(const Tensor& input, const Tensor& target = detail::none<Tensor>()) const {
     return forward(input, target);
   }
+  // Applies a module to any number of inputs, as losses of three tensors need.
+  Tensor forward_inputs(const TensorRefs& inputs) const;
   // The module's class: Linear.
   std::string kind() const;
   // Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
@@ -2000,6 +2010,122 @@ struct NnBceWithLogitsLossOptions {
   Reduction reduction = Reduction::kMean;
   // A factor for the positive part, or absent.
   Tensor pos_weight;
+};
+
+// Named arguments of dt_nn_smooth_l1_loss.
+struct NnSmoothL1LossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Where the parabola becomes a line; 0 is L1Loss.
+  double beta = 1.0;
+};
+
+// Named arguments of dt_nn_huber_loss.
+struct NnHuberLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Where the parabola becomes a line.
+  double delta = 1.0;
+};
+
+// Named arguments of dt_nn_kl_div_loss.
+struct NnKlDivLossOptions {
+  // How the elements' losses are joined.
+  DivergenceReduction reduction = DivergenceReduction::kMean;
+  // Whether targets are logarithms.
+  bool log_target = false;
+};
+
+// Named arguments of dt_nn_poisson_nll_loss.
+struct NnPoissonNllLossOptions {
+  // Whether inputs are logarithms.
+  bool log_input = true;
+  // Add Stirling's approximation of log(target!) for targets above 1.
+  bool full = false;
+  // Added to the input where its logarithm is taken.
+  double eps = 1e-08;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_gaussian_nll_loss.
+struct NnGaussianNllLossOptions {
+  // Add the constant 0.5 * log(2 * pi).
+  bool full = false;
+  // The smallest variance that is calculated with.
+  double eps = 1e-06;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_soft_margin_loss.
+struct NnSoftMarginLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_hinge_embedding_loss.
+struct NnHingeEmbeddingLossOptions {
+  // The distance from which on others cost nothing.
+  double margin = 1.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_margin_ranking_loss.
+struct NnMarginRankingLossOptions {
+  // By how much one should be larger.
+  double margin = 0.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_cosine_embedding_loss.
+struct NnCosineEmbeddingLossOptions {
+  // The cosine up to which others cost nothing.
+  double margin = 0.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_triplet_margin_loss.
+struct NnTripletMarginLossOptions {
+  // By how much.
+  double margin = 1.0;
+  // Which norm of the difference is the distance.
+  double p = 2.0;
+  // Added to the differences.
+  double eps = 1e-06;
+  // Take the negative's distance from the positive where that is less.
+  bool swap = false;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_margin_loss.
+struct NnMultiMarginLossOptions {
+  // 1 or 2: the power of each term.
+  int64_t p = 1;
+  // By how much the target's score should be the largest.
+  double margin = 1.0;
+  // A factor for each class, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_label_margin_loss.
+struct NnMultiLabelMarginLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_label_soft_margin_loss.
+struct NnMultiLabelSoftMarginLossOptions {
+  // A factor for each class, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
 };
 
 // Named arguments of dt_nn_fold.
@@ -3129,6 +3255,12 @@ inline const Tensor& Tensor::renorm_(const Scalar& p, int64_t dim, const Scalar&
 inline Tensor Module::forward(const Tensor& input, const Tensor& target) const {
   dt_tensor* out = nullptr;
   detail::check(dt_module_forward(handle(), input.handle(), target.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Module::forward_inputs(const TensorRefs& inputs) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_module_forward_inputs(handle(), inputs.data(), inputs.size(), &out));
   return Tensor(out);
 }
 
@@ -6455,6 +6587,151 @@ inline Module BCEWithLogitsLoss(const NnBceWithLogitsLossOptions& options = {}) 
   return dumbtorch::Module(out);
 }
 
+// 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+// 1504.08083). The module.
+inline Module SmoothL1Loss(const NnSmoothL1LossOptions& options = {}) {
+  dt_nn_smooth_l1_loss_options options_c = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  options_c.beta = options.beta;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_smooth_l1_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere. The module.
+inline Module HuberLoss(const NnHuberLossOptions& options = {}) {
+  dt_nn_huber_loss_options options_c = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  options_c.delta = options.delta;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_huber_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities. The
+// module.
+inline Module KLDivLoss(const NnKlDivLossOptions& options = {}) {
+  dt_nn_kl_div_loss_options options_c = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_divergence_reduction>(options.reduction);
+  options_c.log_target = options.log_target;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_kl_div_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// exp(input) - target * input, or input - target * log(input + eps), of the means of Poisson
+// distributions. The module.
+inline Module PoissonNLLLoss(const NnPoissonNllLossOptions& options = {}) {
+  dt_nn_poisson_nll_loss_options options_c = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  options_c.log_input = options.log_input;
+  options_c.full = options.full;
+  options_c.eps = options.eps;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_poisson_nll_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal distributions.
+// The module.
+inline Module GaussianNLLLoss(const NnGaussianNllLossOptions& options = {}) {
+  dt_nn_gaussian_nll_loss_options options_c = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  options_c.full = options.full;
+  options_c.eps = options.eps;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_gaussian_nll_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// log(1 + exp(-target * input)), for targets of 1 and -1. The module.
+inline Module SoftMarginLoss(const NnSoftMarginLossOptions& options = {}) {
+  dt_nn_soft_margin_loss_options options_c = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_soft_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// A distance where the target is 1, max(0, margin - distance) where it is -1. The module.
+inline Module HingeEmbeddingLoss(const NnHingeEmbeddingLossOptions& options = {}) {
+  dt_nn_hinge_embedding_loss_options options_c = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  options_c.margin = options.margin;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_hinge_embedding_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// max(0, -target * (input1 - input2) + margin): the first should be larger where the target is 1,
+// the second where it is -1. The module.
+inline Module MarginRankingLoss(const NnMarginRankingLossOptions& options = {}) {
+  dt_nn_margin_ranking_loss_options options_c = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  options_c.margin = options.margin;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_margin_ranking_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between vectors
+// [batch, size] or [size]. The module.
+inline Module CosineEmbeddingLoss(const NnCosineEmbeddingLossOptions& options = {}) {
+  dt_nn_cosine_embedding_loss_options options_c = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  options_c.margin = options.margin;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_cosine_embedding_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// max(0, margin + distance(anchor, positive) - distance(anchor, negative)). The module.
+inline Module TripletMarginLoss(const NnTripletMarginLossOptions& options = {}) {
+  dt_nn_triplet_margin_loss_options options_c = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.margin = options.margin;
+  options_c.p = options.p;
+  options_c.eps = options.eps;
+  options_c.swap = options.swap;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_triplet_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+// without the target's own. The module.
+inline Module MultiMarginLoss(const NnMultiMarginLossOptions& options = {}) {
+  dt_nn_multi_margin_loss_options options_c = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.margin = options.margin;
+  options_c.weight = options.weight.handle();
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_multi_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first -1 and
+// all other classes, over the number of classes. The module.
+inline Module MultiLabelMarginLoss(const NnMultiLabelMarginLossOptions& options = {}) {
+  dt_nn_multi_label_margin_loss_options options_c = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_multi_label_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes]. The
+// module.
+inline Module MultiLabelSoftMarginLoss(const NnMultiLabelSoftMarginLossOptions& options = {}) {
+  dt_nn_multi_label_soft_margin_loss_options options_c = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.weight = options.weight.handle();
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_multi_label_soft_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // Splits one dimension into several. The module.
 inline Module Unflatten(int64_t dim, const Ints& unflattened_size) {
   dt_module* out = nullptr;
@@ -7077,6 +7354,147 @@ inline Tensor l1_loss(
   dt_tensor* out = nullptr;
   detail::check(dt_l1_loss(
     input.handle(), target.handle(), static_cast<dt_reduction>(reduction), weight.handle(), &out));
+  return Tensor(out);
+}
+
+// 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+// 1504.08083).
+inline Tensor smooth_l1_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    double beta = 1.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_smooth_l1_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), beta, &out));
+  return Tensor(out);
+}
+
+// 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+inline Tensor huber_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    double delta = 1.0, const Tensor& weight = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_huber_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), delta, weight.handle(),
+    &out));
+  return Tensor(out);
+}
+
+// The Kullback-Leibler divergence: target * (log(target) - input).
+inline Tensor kl_div(
+    const Tensor& input, const Tensor& target,
+    DivergenceReduction reduction = DivergenceReduction::kMean, bool log_target = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_kl_div(
+    input.handle(), target.handle(), static_cast<dt_divergence_reduction>(reduction), log_target,
+    &out));
+  return Tensor(out);
+}
+
+// exp(input) - target * input, or input - target * log(input + eps): the negative logarithm of the
+// target's probability.
+inline Tensor poisson_nll_loss(
+    const Tensor& input, const Tensor& target, bool log_input = true, bool full = false,
+    double eps = 1e-08, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_poisson_nll_loss(
+    input.handle(), target.handle(), log_input, full, eps, static_cast<dt_reduction>(reduction),
+    &out));
+  return Tensor(out);
+}
+
+// 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's density.
+inline Tensor gaussian_nll_loss(
+    const Tensor& input, const Tensor& target, const Operand& var, bool full = false,
+    double eps = 1e-06, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gaussian_nll_loss(
+    input.handle(), target.handle(), var.tensor(), var.number().kind(), var.number().i(),
+    var.number().f(), full, eps, static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// log(1 + exp(-target * input)).
+inline Tensor soft_margin_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_soft_margin_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// input where target is 1, max(0, margin - input) where it is -1; both where it is neither.
+inline Tensor hinge_embedding_loss(
+    const Tensor& input, const Tensor& target, double margin = 1.0,
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hinge_embedding_loss(
+    input.handle(), target.handle(), margin, static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// max(0, -target * (input1 - input2) + margin).
+inline Tensor margin_ranking_loss(
+    const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0.0,
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_margin_ranking_loss(
+    input1.handle(), input2.handle(), target.handle(), margin, static_cast<dt_reduction>(reduction),
+    &out));
+  return Tensor(out);
+}
+
+// 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the angle
+// between the two.
+inline Tensor cosine_embedding_loss(
+    const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0.0,
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cosine_embedding_loss(
+    input1.handle(), input2.handle(), target.handle(), margin, static_cast<dt_reduction>(reduction),
+    &out));
+  return Tensor(out);
+}
+
+// max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+inline Tensor triplet_margin_loss(
+    const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin = 1.0,
+    double p = 2.0, double eps = 1e-06, bool swap = false, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_triplet_margin_loss(
+    anchor.handle(), positive.handle(), negative.handle(), margin, p, eps, swap,
+    static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+// without the term of the target itself.
+inline Tensor multi_margin_loss(
+    const Tensor& input, const Tensor& target, int64_t p = 1, double margin = 1.0,
+    const Tensor& weight = {}, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_multi_margin_loss(
+    input.handle(), target.handle(), p, margin, weight.handle(),
+    static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other classes,
+// over the number of classes.
+inline Tensor multilabel_margin_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_multilabel_margin_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// The mean over the classes of binary_cross_entropy_with_logits.
+inline Tensor multilabel_soft_margin_loss(
+    const Tensor& input, const Tensor& target, const Tensor& weight = {},
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_multilabel_soft_margin_loss(
+    input.handle(), target.handle(), weight.handle(), static_cast<dt_reduction>(reduction), &out));
   return Tensor(out);
 }
 

@@ -745,6 +745,129 @@ static int64_t py_nn_bce_with_logits_loss(int64_t weight, int32_t reduction, int
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_smooth_l1_loss(int32_t reduction, double beta) {
+  dt_nn_smooth_l1_loss_options options_options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  options_options.beta = beta;
+  dt_module *out = NULL;
+  (void)!dt_nn_smooth_l1_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_huber_loss(int32_t reduction, double delta) {
+  dt_nn_huber_loss_options options_options = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  options_options.delta = delta;
+  dt_module *out = NULL;
+  (void)!dt_nn_huber_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_kl_div_loss(int32_t reduction, int32_t log_target) {
+  dt_nn_kl_div_loss_options options_options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  options_options.log_target = log_target;
+  dt_module *out = NULL;
+  (void)!dt_nn_kl_div_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_poisson_nll_loss(int32_t log_input, int32_t full, double eps, int32_t reduction) {
+  dt_nn_poisson_nll_loss_options options_options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  options_options.log_input = log_input;
+  options_options.full = full;
+  options_options.eps = eps;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_poisson_nll_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_gaussian_nll_loss(int32_t full, double eps, int32_t reduction) {
+  dt_nn_gaussian_nll_loss_options options_options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  options_options.full = full;
+  options_options.eps = eps;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_gaussian_nll_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_soft_margin_loss(int32_t reduction) {
+  dt_nn_soft_margin_loss_options options_options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_soft_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_hinge_embedding_loss(double margin, int32_t reduction) {
+  dt_nn_hinge_embedding_loss_options options_options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  options_options.margin = margin;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_hinge_embedding_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_margin_ranking_loss(double margin, int32_t reduction) {
+  dt_nn_margin_ranking_loss_options options_options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  options_options.margin = margin;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_margin_ranking_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_cosine_embedding_loss(double margin, int32_t reduction) {
+  dt_nn_cosine_embedding_loss_options options_options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  options_options.margin = margin;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_cosine_embedding_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_triplet_margin_loss(double margin, double p, double eps, int32_t swap, int32_t reduction) {
+  dt_nn_triplet_margin_loss_options options_options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.margin = margin;
+  options_options.p = p;
+  options_options.eps = eps;
+  options_options.swap = swap;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_triplet_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_multi_margin_loss(int64_t p, double margin, int64_t weight, int32_t reduction) {
+  dt_nn_multi_margin_loss_options options_options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.margin = margin;
+  options_options.weight = (dt_tensor *)(intptr_t)weight;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_multi_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_multi_label_margin_loss(int32_t reduction) {
+  dt_nn_multi_label_margin_loss_options options_options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_multi_label_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_multi_label_soft_margin_loss(int64_t weight, int32_t reduction) {
+  dt_nn_multi_label_soft_margin_loss_options options_options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.weight = (dt_tensor *)(intptr_t)weight;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_multi_label_soft_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_unflatten(int64_t dim, const int64_t *unflattened_size, int64_t unflattened_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_unflatten(dim, unflattened_size, unflattened_size_n, &out);
@@ -2132,6 +2255,84 @@ static int64_t py_l1_loss(int64_t input, int64_t target, int32_t reduction, int6
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_smooth_l1_loss(int64_t input, int64_t target, int32_t reduction, double beta) {
+  dt_tensor *out = NULL;
+  (void)!dt_smooth_l1_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, beta, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_huber_loss(int64_t input, int64_t target, int32_t reduction, double delta, int64_t weight) {
+  dt_tensor *out = NULL;
+  (void)!dt_huber_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, delta, (dt_tensor *)(intptr_t)weight, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_kl_div(int64_t input, int64_t target, int32_t reduction, int32_t log_target) {
+  dt_tensor *out = NULL;
+  (void)!dt_kl_div((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, log_target, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_poisson_nll_loss(int64_t input, int64_t target, int32_t log_input, int32_t full, double eps, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_poisson_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, log_input, full, eps, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_gaussian_nll_loss(int64_t input, int64_t target, int64_t var, int32_t var_kind, int64_t var_i, double var_f, int32_t full, double eps, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_gaussian_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)var, var_kind, var_i, var_f, full, eps, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_soft_margin_loss(int64_t input, int64_t target, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_soft_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_hinge_embedding_loss(int64_t input, int64_t target, double margin, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_hinge_embedding_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_margin_ranking_loss(int64_t input1, int64_t input2, int64_t target, double margin, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_margin_ranking_loss((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cosine_embedding_loss(int64_t input1, int64_t input2, int64_t target, double margin, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_cosine_embedding_loss((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_triplet_margin_loss(int64_t anchor, int64_t positive, int64_t negative, double margin, double p, double eps, int32_t swap, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_triplet_margin_loss((dt_tensor *)(intptr_t)anchor, (dt_tensor *)(intptr_t)positive, (dt_tensor *)(intptr_t)negative, margin, p, eps, swap, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_multi_margin_loss(int64_t input, int64_t target, int64_t p, double margin, int64_t weight, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_multi_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, p, margin, (dt_tensor *)(intptr_t)weight, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_multilabel_margin_loss(int64_t input, int64_t target, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_multilabel_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_multilabel_soft_margin_loss(int64_t input, int64_t target, int64_t weight, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_multilabel_soft_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nll_loss(int64_t input, int64_t target, int64_t weight, int64_t ignore_index, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, ignore_index, reduction, &out);
@@ -2159,6 +2360,12 @@ static int64_t py_binary_cross_entropy_with_logits(int64_t input, int64_t target
 static int64_t py_module_forward(int64_t self, int64_t input, int64_t target) {
   dt_tensor *out = NULL;
   (void)!dt_module_forward((dt_module *)(intptr_t)self, (dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_module_forward_inputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_module_forward_inputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
   return (int64_t)(intptr_t)out;
 }
 

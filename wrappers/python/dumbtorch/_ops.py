@@ -58,6 +58,7 @@ STATUS = Choice("status", _enums.STATUS)
 DEVICE_TYPE = Choice("device_type", _enums.DEVICE_TYPE)
 SCALAR_KIND = Choice("scalar_kind", _enums.SCALAR_KIND)
 REDUCTION = Choice("reduction", _enums.REDUCTION)
+DIVERGENCE_REDUCTION = Choice("divergence_reduction", _enums.DIVERGENCE_REDUCTION)
 ROUNDING_MODE = Choice("rounding_mode", _enums.ROUNDING_MODE)
 APPROXIMATE = Choice("approximate", _enums.APPROXIMATE)
 ACTIVATION = Choice("activation", _enums.ACTIVATION)
@@ -1333,6 +1334,240 @@ def nn_bce_with_logits_loss(*, weight=None, reduction='mean', pos_weight=None):
         out = lib.py_nn_bce_with_logits_loss(0 if weight is None else weight._h, REDUCTION[reduction], 0 if pos_weight is None else pos_weight._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "BCEWithLogitsLoss", "weight:tensor? reduction:enum pos_weight:tensor?", weight, reduction, pos_weight) from None
+    return Module.own(out)
+
+
+def nn_smooth_l1_loss(*, reduction='mean', beta=1.0):
+    """0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+    1504.08083).
+
+    Args:
+        reduction: How the elements' losses are joined.
+        beta: Where the parabola becomes a line; 0 is L1Loss.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_smooth_l1_loss(REDUCTION[reduction], beta)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "SmoothL1Loss", "reduction:enum beta:f64", reduction, beta) from None
+    return Module.own(out)
+
+
+def nn_huber_loss(*, reduction='mean', delta=1.0):
+    """0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+
+    Args:
+        reduction: How the elements' losses are joined.
+        delta: Where the parabola becomes a line.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_huber_loss(REDUCTION[reduction], delta)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "HuberLoss", "reduction:enum delta:f64", reduction, delta) from None
+    return Module.own(out)
+
+
+def nn_kl_div_loss(*, reduction='mean', log_target=False):
+    """The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
+
+    Args:
+        reduction: How the elements' losses are joined.
+        log_target: Whether targets are logarithms.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_kl_div_loss(DIVERGENCE_REDUCTION[reduction], log_target)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "KLDivLoss", "reduction:enum log_target:bool", reduction, log_target) from None
+    return Module.own(out)
+
+
+def nn_poisson_nll_loss(*, log_input=True, full=False, eps=1e-08, reduction='mean'):
+    """exp(input) - target * input, or input - target * log(input + eps), of the means of
+    Poisson distributions.
+
+    Args:
+        log_input: Whether inputs are logarithms.
+        full: Add Stirling's approximation of log(target!) for targets above 1.
+        eps: Added to the input where its logarithm is taken.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_poisson_nll_loss(log_input, full, eps, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "PoissonNLLLoss", "log_input:bool full:bool eps:f64 reduction:enum", log_input, full, eps, reduction) from None
+    return Module.own(out)
+
+
+def nn_gaussian_nll_loss(*, full=False, eps=1e-06, reduction='mean'):
+    """0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal
+    distributions.
+
+    Args:
+        full: Add the constant 0.5 * log(2 * pi).
+        eps: The smallest variance that is calculated with.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_gaussian_nll_loss(full, eps, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "GaussianNLLLoss", "full:bool eps:f64 reduction:enum", full, eps, reduction) from None
+    return Module.own(out)
+
+
+def nn_soft_margin_loss(*, reduction='mean'):
+    """log(1 + exp(-target * input)), for targets of 1 and -1.
+
+    Args:
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_soft_margin_loss(REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "SoftMarginLoss", "reduction:enum", reduction) from None
+    return Module.own(out)
+
+
+def nn_hinge_embedding_loss(*, margin=1.0, reduction='mean'):
+    """A distance where the target is 1, max(0, margin - distance) where it is -1.
+
+    Args:
+        margin: The distance from which on others cost nothing.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_hinge_embedding_loss(margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "HingeEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+    return Module.own(out)
+
+
+def nn_margin_ranking_loss(*, margin=0.0, reduction='mean'):
+    """max(0, -target * (input1 - input2) + margin): the first should be larger where the
+    target is 1, the second where it is -1.
+
+    Args:
+        margin: By how much one should be larger.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_margin_ranking_loss(margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MarginRankingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+    return Module.own(out)
+
+
+def nn_cosine_embedding_loss(*, margin=0.0, reduction='mean'):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between
+    vectors [batch, size] or [size].
+
+    Args:
+        margin: The cosine up to which others cost nothing.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_cosine_embedding_loss(margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CosineEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+    return Module.own(out)
+
+
+def nn_triplet_margin_loss(*, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction='mean'):
+    """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+
+    Args:
+        margin: By how much.
+        p: Which norm of the difference is the distance.
+        eps: Added to the differences.
+        swap: Take the negative's distance from the positive where that is less.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_triplet_margin_loss(margin, p, eps, swap, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "TripletMarginLoss", "margin:f64 p:f64 eps:f64 swap:bool reduction:enum", margin, p, eps, swap, reduction) from None
+    return Module.own(out)
+
+
+def nn_multi_margin_loss(*, p=1, margin=1.0, weight=None, reduction='mean'):
+    """The mean over the classes of weight[target] * max(0, margin - input[target] +
+    input[class])^p, without the target's own.
+
+    Args:
+        p: 1 or 2: the power of each term.
+        margin: By how much the target's score should be the largest.
+        weight: A factor for each class, or absent.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_multi_margin_loss(p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiMarginLoss", "p:i64 margin:f64 weight:tensor? reduction:enum", p, margin, weight, reduction) from None
+    return Module.own(out)
+
+
+def nn_multi_label_margin_loss(*, reduction='mean'):
+    """The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first
+    -1 and all other classes, over the number of classes.
+
+    Args:
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_multi_label_margin_loss(REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiLabelMarginLoss", "reduction:enum", reduction) from None
+    return Module.own(out)
+
+
+def nn_multi_label_soft_margin_loss(*, weight=None, reduction='mean'):
+    """The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
+
+    Args:
+        weight: A factor for each class, or absent.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_multi_label_soft_margin_loss(0 if weight is None else weight._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiLabelSoftMarginLoss", "weight:tensor? reduction:enum", weight, reduction) from None
     return Module.own(out)
 
 
@@ -4952,6 +5187,224 @@ def l1_loss(input, target, *, reduction='mean', weight=None):
         out = lib.py_l1_loss(input._h, target._h, REDUCTION[reduction], 0 if weight is None else weight._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "l1_loss", "input:tensor target:tensor reduction:enum weight:tensor?", input, target, reduction, weight) from None
+    return wrap(out)
+
+
+def smooth_l1_loss(input, target, *, reduction='mean', beta=1.0):
+    """0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+    1504.08083).
+
+    Args:
+        target: What they should be.
+        reduction: How the elements' losses are joined.
+        beta: Where the parabola becomes a line; 0 is l1_loss.
+    """
+    try:
+        out = lib.py_smooth_l1_loss(input._h, target._h, REDUCTION[reduction], beta)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "smooth_l1_loss", "input:tensor target:tensor reduction:enum beta:f64", input, target, reduction, beta) from None
+    return wrap(out)
+
+
+def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
+    """0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+
+    Args:
+        target: What they should be.
+        reduction: How the elements' losses are joined.
+        delta: Where the parabola becomes a line.
+        weight: A factor for each loss, of the input's size, or absent.
+    """
+    try:
+        out = lib.py_huber_loss(input._h, target._h, REDUCTION[reduction], delta, 0 if weight is None else weight._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "huber_loss", "input:tensor target:tensor reduction:enum delta:f64 weight:tensor?", input, target, reduction, delta, weight) from None
+    return wrap(out)
+
+
+def kl_div(input, target, *, reduction='mean', log_target=False):
+    """The Kullback-Leibler divergence: target * (log(target) - input).
+
+    Args:
+        target: Probabilities, or their logarithms.
+        reduction: How the elements' losses are joined.
+        log_target: Whether the target is logarithms.
+    """
+    try:
+        out = lib.py_kl_div(input._h, target._h, DIVERGENCE_REDUCTION[reduction], log_target)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "kl_div", "input:tensor target:tensor reduction:enum log_target:bool", input, target, reduction, log_target) from None
+    return wrap(out)
+
+
+def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction='mean'):
+    """exp(input) - target * input, or input - target * log(input + eps): the negative
+    logarithm of the target's probability.
+
+    Args:
+        target: What was counted.
+        log_input: Whether the input is logarithms.
+        full: Add Stirling's approximation of log(target!) for targets above 1.
+        eps: Added to the input where its logarithm is taken.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_poisson_nll_loss(input._h, target._h, log_input, full, eps, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "poisson_nll_loss", "input:tensor target:tensor log_input:bool full:bool eps:f64 reduction:enum", input, target, log_input, full, eps, reduction) from None
+    return wrap(out)
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean'):
+    """0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's
+    density.
+
+    Args:
+        target: What was drawn from them.
+        var: Their variances: of the input's size, or with one dimension of size 1 or
+            without the last one, or one number.
+        full: Add the constant 0.5 * log(2 * pi).
+        eps: The smallest variance that is calculated with.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        var_h, var_kind, var_i, var_f = read_operand(var)
+        out = lib.py_gaussian_nll_loss(input._h, target._h, var_h, var_kind, var_i, var_f, full, eps, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gaussian_nll_loss", "input:tensor target:tensor var:operand full:bool eps:f64 reduction:enum", input, target, var, full, eps, reduction) from None
+    return wrap(out)
+
+
+def soft_margin_loss(input, target, *, reduction='mean'):
+    """log(1 + exp(-target * input)).
+
+    Args:
+        target: 1 or -1.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_soft_margin_loss(input._h, target._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "soft_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction) from None
+    return wrap(out)
+
+
+def hinge_embedding_loss(input, target, margin=1.0, *, reduction='mean'):
+    """input where target is 1, max(0, margin - input) where it is -1; both where it is
+    neither.
+
+    Args:
+        target: 1 of things that are alike, -1 of others.
+        margin: The distance from which on others cost nothing.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_hinge_embedding_loss(input._h, target._h, margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hinge_embedding_loss", "input:tensor target:tensor margin:f64 reduction:enum", input, target, margin, reduction) from None
+    return wrap(out)
+
+
+def margin_ranking_loss(input1, input2, target, margin=0.0, *, reduction='mean'):
+    """max(0, -target * (input1 - input2) + margin).
+
+    Args:
+        input1: Numbers.
+        input2: What they are compared with.
+        target: 1 where input1 should be larger, -1 where input2 should.
+        margin: By how much.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_margin_ranking_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "margin_ranking_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction) from None
+    return wrap(out)
+
+
+def cosine_embedding_loss(input1, input2, target, margin=0.0, *, reduction='mean'):
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the
+    angle between the two.
+
+    Args:
+        input1: Vectors [batch, size] or [size].
+        input2: What they are compared with.
+        target: 1 of vectors that are alike, -1 of others: [batch] or [].
+        margin: The cosine up to which others cost nothing.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_cosine_embedding_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cosine_embedding_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction) from None
+    return wrap(out)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, *, reduction='mean'):
+    """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+
+    Args:
+        anchor: Vectors: [..., size].
+        positive: Vectors that are to be near the anchors.
+        negative: Vectors that are to be farther away.
+        margin: By how much.
+        p: Which norm of the difference is the distance.
+        eps: Added to the differences.
+        swap: Take the negative's distance from the positive where that is less.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_triplet_margin_loss(anchor._h, positive._h, negative._h, margin, p, eps, swap, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "triplet_margin_loss", "anchor:tensor positive:tensor negative:tensor margin:f64 p:f64 eps:f64 swap:bool reduction:enum", anchor, positive, negative, margin, p, eps, swap, reduction) from None
+    return wrap(out)
+
+
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction='mean'):
+    """The mean over the classes of weight[target] * max(0, margin - input[target] +
+    input[class])^p, without the term of the target itself.
+
+    Args:
+        target: int64 classes [batch] or [].
+        p: 1 or 2: the power of each term.
+        margin: By how much the target's score should be the largest.
+        weight: A factor for each target class, or absent.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_multi_margin_loss(input._h, target._h, p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multi_margin_loss", "input:tensor target:tensor p:i64 margin:f64 weight:tensor? reduction:enum", input, target, p, margin, weight, reduction) from None
+    return wrap(out)
+
+
+def multilabel_margin_loss(input, target, *, reduction='mean'):
+    """The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other
+    classes, over the number of classes.
+
+    Args:
+        target: int64 classes, of the input's size: those before the first -1 count.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_multilabel_margin_loss(input._h, target._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multilabel_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction) from None
+    return wrap(out)
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, *, reduction='mean'):
+    """The mean over the classes of binary_cross_entropy_with_logits.
+
+    Args:
+        target: 0 or 1 for each class.
+        weight: A factor for each class (it broadcasts), or absent.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_multilabel_soft_margin_loss(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multilabel_soft_margin_loss", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction) from None
     return wrap(out)
 
 
@@ -13044,12 +13497,27 @@ class Module(Handle):
         """Applies the module.
 
         Args:
-            target: What the input should have been; losses alone take it.
+            target: What the input should have been, or another second input of a module that
+                takes two.
         """
         try:
             out = lib.py_module_forward(self._h, input._h, 0 if target is None else target._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward", "self:handle input:tensor target:tensor?", self, input, target) from None
+        return wrap(out)
+
+    def forward_inputs(self, inputs):
+        """Applies a module to any number of inputs, as losses of three tensors need.
+
+        Args:
+            inputs: What the module is applied to, in the order of its forward; one that may be
+                left out may be absent.
+        """
+        try:
+            inputs_c = optional_handle_list(inputs)
+            out = lib.py_module_forward_inputs(self._h, inputs_c, len(inputs_c))
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "forward_inputs", "self:handle inputs:tensor?[]", self, inputs) from None
         return wrap(out)
 
     def kind(self):
@@ -14128,6 +14596,19 @@ NAMESPACES = {
         "pdist": pdist,
         "mse_loss": mse_loss,
         "l1_loss": l1_loss,
+        "smooth_l1_loss": smooth_l1_loss,
+        "huber_loss": huber_loss,
+        "kl_div": kl_div,
+        "poisson_nll_loss": poisson_nll_loss,
+        "gaussian_nll_loss": gaussian_nll_loss,
+        "soft_margin_loss": soft_margin_loss,
+        "hinge_embedding_loss": hinge_embedding_loss,
+        "margin_ranking_loss": margin_ranking_loss,
+        "cosine_embedding_loss": cosine_embedding_loss,
+        "triplet_margin_loss": triplet_margin_loss,
+        "multi_margin_loss": multi_margin_loss,
+        "multilabel_margin_loss": multilabel_margin_loss,
+        "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
         "nll_loss": nll_loss,
         "cross_entropy": cross_entropy,
         "binary_cross_entropy": binary_cross_entropy,
@@ -14283,6 +14764,19 @@ NAMESPACES = {
         "CrossEntropyLoss": nn_cross_entropy_loss,
         "BCELoss": nn_bce_loss,
         "BCEWithLogitsLoss": nn_bce_with_logits_loss,
+        "SmoothL1Loss": nn_smooth_l1_loss,
+        "HuberLoss": nn_huber_loss,
+        "KLDivLoss": nn_kl_div_loss,
+        "PoissonNLLLoss": nn_poisson_nll_loss,
+        "GaussianNLLLoss": nn_gaussian_nll_loss,
+        "SoftMarginLoss": nn_soft_margin_loss,
+        "HingeEmbeddingLoss": nn_hinge_embedding_loss,
+        "MarginRankingLoss": nn_margin_ranking_loss,
+        "CosineEmbeddingLoss": nn_cosine_embedding_loss,
+        "TripletMarginLoss": nn_triplet_margin_loss,
+        "MultiMarginLoss": nn_multi_margin_loss,
+        "MultiLabelMarginLoss": nn_multi_label_margin_loss,
+        "MultiLabelSoftMarginLoss": nn_multi_label_soft_margin_loss,
         "Unflatten": nn_unflatten,
         "Fold": nn_fold,
         "Unfold": nn_unfold,

@@ -26,6 +26,7 @@ from .layers import Conv3d as Conv3d
 from .layers import ConvTranspose1d as ConvTranspose1d
 from .layers import ConvTranspose2d as ConvTranspose2d
 from .layers import ConvTranspose3d as ConvTranspose3d
+from .layers import CosineEmbeddingLoss as CosineEmbeddingLoss
 from .layers import CrossEntropyLoss as CrossEntropyLoss
 from .layers import Dropout as Dropout
 from .layers import ELU as ELU
@@ -34,11 +35,15 @@ from .layers import Flatten as Flatten
 from .layers import Fold as Fold
 from .layers import GELU as GELU
 from .layers import GLU as GLU
+from .layers import GaussianNLLLoss as GaussianNLLLoss
 from .layers import Hardshrink as Hardshrink
 from .layers import Hardsigmoid as Hardsigmoid
 from .layers import Hardswish as Hardswish
 from .layers import Hardtanh as Hardtanh
+from .layers import HingeEmbeddingLoss as HingeEmbeddingLoss
+from .layers import HuberLoss as HuberLoss
 from .layers import Identity as Identity
+from .layers import KLDivLoss as KLDivLoss
 from .layers import L1Loss as L1Loss
 from .layers import LPPool1d as LPPool1d
 from .layers import LPPool2d as LPPool2d
@@ -49,6 +54,7 @@ from .layers import Linear as Linear
 from .layers import LogSigmoid as LogSigmoid
 from .layers import LogSoftmax as LogSoftmax
 from .layers import MSELoss as MSELoss
+from .layers import MarginRankingLoss as MarginRankingLoss
 from .layers import MaxPool1d as MaxPool1d
 from .layers import MaxPool2d as MaxPool2d
 from .layers import MaxPool3d as MaxPool3d
@@ -56,12 +62,16 @@ from .layers import Mish as Mish
 from .module import Module as Module
 from .container import ModuleDict as ModuleDict
 from .container import ModuleList as ModuleList
+from .layers import MultiLabelMarginLoss as MultiLabelMarginLoss
+from .layers import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from .layers import MultiMarginLoss as MultiMarginLoss
 from .layers import NLLLoss as NLLLoss
 from .layers import PReLU as PReLU
 from .container import ParameterDict as ParameterDict
 from .container import ParameterList as ParameterList
 from .layers import PixelShuffle as PixelShuffle
 from .layers import PixelUnshuffle as PixelUnshuffle
+from .layers import PoissonNLLLoss as PoissonNLLLoss
 from .layers import ReLU as ReLU
 from .layers import ReLU6 as ReLU6
 from .layers import ReflectionPad1d as ReflectionPad1d
@@ -74,6 +84,8 @@ from .layers import SELU as SELU
 from .container import Sequential as Sequential
 from .layers import SiLU as SiLU
 from .layers import Sigmoid as Sigmoid
+from .layers import SmoothL1Loss as SmoothL1Loss
+from .layers import SoftMarginLoss as SoftMarginLoss
 from .layers import Softmax as Softmax
 from .layers import Softmin as Softmin
 from .layers import Softplus as Softplus
@@ -82,6 +94,7 @@ from .layers import Softsign as Softsign
 from .layers import Tanh as Tanh
 from .layers import Tanhshrink as Tanhshrink
 from .layers import Threshold as Threshold
+from .layers import TripletMarginLoss as TripletMarginLoss
 from .layers import Unflatten as Unflatten
 from .layers import Unfold as Unfold
 from .layers import Upsample as Upsample

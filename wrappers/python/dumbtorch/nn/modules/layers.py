@@ -1825,6 +1825,252 @@ class BCEWithLogitsLoss(Module):
         return _ops.binary_cross_entropy_with_logits(input, target, b["weight"], reduction=self.reduction, pos_weight=b["pos_weight"])
 
 
+class SmoothL1Loss(Module):
+    """0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+    1504.08083).
+
+    Args:
+        reduction: How the elements' losses are joined.
+        beta: Where the parabola becomes a line; 0 is L1Loss.
+    """
+
+    def __init__(self, reduction='mean', beta=1.0):
+        super().__init__()
+        self.reduction = reduction
+        self.beta = beta
+
+    def forward(self, input, target):
+        return _ops.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(Module):
+    """0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+
+    Args:
+        reduction: How the elements' losses are joined.
+        delta: Where the parabola becomes a line.
+    """
+
+    def __init__(self, reduction='mean', delta=1.0):
+        super().__init__()
+        self.reduction = reduction
+        self.delta = delta
+
+    def forward(self, input, target):
+        return _ops.huber_loss(input, target, self.reduction, self.delta)
+
+
+class KLDivLoss(Module):
+    """The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
+
+    Args:
+        reduction: How the elements' losses are joined.
+        log_target: Whether targets are logarithms.
+    """
+
+    def __init__(self, reduction='mean', log_target=False):
+        super().__init__()
+        self.reduction = reduction
+        self.log_target = log_target
+
+    def forward(self, input, target):
+        return _ops.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class PoissonNLLLoss(Module):
+    """exp(input) - target * input, or input - target * log(input + eps), of the means of
+    Poisson distributions.
+
+    Args:
+        log_input: Whether inputs are logarithms.
+        full: Add Stirling's approximation of log(target!) for targets above 1.
+        eps: Added to the input where its logarithm is taken.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, log_input=True, full=False, eps=1e-08, reduction='mean'):
+        super().__init__()
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.poisson_nll_loss(input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+
+
+class GaussianNLLLoss(Module):
+    """0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal
+    distributions.
+
+    Args:
+        full: Add the constant 0.5 * log(2 * pi).
+        eps: The smallest variance that is calculated with.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, *, full=False, eps=1e-06, reduction='mean'):
+        super().__init__()
+        self.full = full
+        self.eps = eps
+        self.reduction = reduction
+
+    def forward(self, input, target, var):
+        return _ops.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
+
+
+class SoftMarginLoss(Module):
+    """log(1 + exp(-target * input)), for targets of 1 and -1.
+
+    Args:
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, reduction='mean'):
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class HingeEmbeddingLoss(Module):
+    """A distance where the target is 1, max(0, margin - distance) where it is -1.
+
+    Args:
+        margin: The distance from which on others cost nothing.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, margin=1.0, reduction='mean'):
+        super().__init__()
+        self.margin = margin
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
+
+
+class MarginRankingLoss(Module):
+    """max(0, -target * (input1 - input2) + margin): the first should be larger where the
+    target is 1, the second where it is -1.
+
+    Args:
+        margin: By how much one should be larger.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, margin=0.0, reduction='mean'):
+        super().__init__()
+        self.margin = margin
+        self.reduction = reduction
+
+    def forward(self, input1, input2, target):
+        return _ops.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+
+class CosineEmbeddingLoss(Module):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between
+    vectors [batch, size] or [size].
+
+    Args:
+        margin: The cosine up to which others cost nothing.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, margin=0.0, reduction='mean'):
+        super().__init__()
+        self.margin = margin
+        self.reduction = reduction
+
+    def forward(self, input1, input2, target):
+        return _ops.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+
+class TripletMarginLoss(Module):
+    """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+
+    Args:
+        margin: By how much.
+        p: Which norm of the difference is the distance.
+        eps: Added to the differences.
+        swap: Take the negative's distance from the positive where that is less.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction='mean'):
+        super().__init__()
+        if not (margin > 0):
+            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+        self.margin = margin
+        self.p = p
+        self.eps = eps
+        self.swap = swap
+        self.reduction = reduction
+
+    def forward(self, anchor, positive, negative):
+        return _ops.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction)
+
+
+class MultiMarginLoss(Module):
+    """The mean over the classes of weight[target] * max(0, margin - input[target] +
+    input[class])^p, without the target's own.
+
+    Args:
+        p: 1 or 2: the power of each term.
+        margin: By how much the target's score should be the largest.
+        weight: A factor for each class, or absent.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, p=1, margin=1.0, weight=None, reduction='mean'):
+        super().__init__()
+        if not ((p == 1) or (p == 2)):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if not ((weight is None) or (_ops.tensor_dim(weight) == 1)):
+            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+        self.p = p
+        self.margin = margin
+        self.register_buffer("weight", weight)
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.multi_margin_loss(input, target, self.p, self.margin, self._buffers["weight"], reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(Module):
+    """The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first
+    -1 and all other classes, over the number of classes.
+
+    Args:
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, reduction='mean'):
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(Module):
+    """The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
+
+    Args:
+        weight: A factor for each class, or absent.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, weight=None, reduction='mean'):
+        super().__init__()
+        self.register_buffer("weight", weight)
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.multilabel_soft_margin_loss(input, target, self._buffers["weight"], reduction=self.reduction)
+
+
 class Unflatten(Module):
     """Splits one dimension into several.
 
@@ -2303,6 +2549,19 @@ __all__ = [
     "CrossEntropyLoss",
     "BCELoss",
     "BCEWithLogitsLoss",
+    "SmoothL1Loss",
+    "HuberLoss",
+    "KLDivLoss",
+    "PoissonNLLLoss",
+    "GaussianNLLLoss",
+    "SoftMarginLoss",
+    "HingeEmbeddingLoss",
+    "MarginRankingLoss",
+    "CosineEmbeddingLoss",
+    "TripletMarginLoss",
+    "MultiMarginLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
     "Unflatten",
     "Fold",
     "Unfold",
