@@ -710,6 +710,134 @@ typedef struct dt_nn_batch_norm2d_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm2d_options_init(
     dt_nn_batch_norm2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_batch_norm3d.
+ * Start from DT_NN_BATCH_NORM3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_batch_norm3d_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
+  int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_batch_norm3d_options;
+#define DT_NN_BATCH_NORM3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm3d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 1, 1, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm3d_options_init(
+    dt_nn_batch_norm3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_instance_norm1d.
+ * Start from DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_instance_norm1d_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 0. */
+  int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 0. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_instance_norm1d_options;
+#define DT_NN_INSTANCE_NORM1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_instance_norm1d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm1d_options_init(
+    dt_nn_instance_norm1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_instance_norm2d.
+ * Start from DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_instance_norm2d_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 0. */
+  int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 0. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_instance_norm2d_options;
+#define DT_NN_INSTANCE_NORM2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_instance_norm2d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm2d_options_init(
+    dt_nn_instance_norm2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_instance_norm3d.
+ * Start from DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_instance_norm3d_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 0. */
+  int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 0. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_instance_norm3d_options;
+#define DT_NN_INSTANCE_NORM3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_instance_norm3d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm3d_options_init(
+    dt_nn_instance_norm3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_group_norm.
+ * Start from DT_NN_GROUP_NORM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_group_norm_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_group_norm_options;
+#define DT_NN_GROUP_NORM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_group_norm_options), 1e-05, 1, 1, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_group_norm_options_init(
+    dt_nn_group_norm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_rms_norm.
+ * Start from DT_NN_RMS_NORM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_rms_norm_options {
+  int64_t struct_size;
+  const double *eps; /**< Added to the mean of squares; absent means the dtype's smallest difference from 1. Default: absent. */
+  int32_t elementwise_affine; /**< Whether there is a weight. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_rms_norm_options;
+#define DT_NN_RMS_NORM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rms_norm_options), NULL, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_rms_norm_options_init(
+    dt_nn_rms_norm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_local_response_norm.
+ * Start from DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_local_response_norm_options {
+  int64_t struct_size;
+  double alpha; /**< Factor of the mean of their squares. Default: 0.0001. */
+  double beta; /**< The exponent. Default: 0.75. */
+  double k; /**< Added before it is taken. Default: 1. */
+} dt_nn_local_response_norm_options;
+#define DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_local_response_norm_options), 0.0001, 0.75, 1.0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_local_response_norm_options_init(
+    dt_nn_local_response_norm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_layer_norm.
  * Start from DT_NN_LAYER_NORM_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_layer_norm_options {
@@ -738,6 +866,66 @@ typedef struct dt_nn_dropout_options {
 #define DT_NN_DROPOUT_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout_options), 0.5, 0, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_dropout_options_init(
     dt_nn_dropout_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_dropout1d.
+ * Start from DT_NN_DROPOUT1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_dropout1d_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_dropout1d_options;
+#define DT_NN_DROPOUT1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout1d_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout1d_options_init(
+    dt_nn_dropout1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_dropout2d.
+ * Start from DT_NN_DROPOUT2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_dropout2d_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_dropout2d_options;
+#define DT_NN_DROPOUT2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout2d_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout2d_options_init(
+    dt_nn_dropout2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_dropout3d.
+ * Start from DT_NN_DROPOUT3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_dropout3d_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_dropout3d_options;
+#define DT_NN_DROPOUT3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout3d_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout3d_options_init(
+    dt_nn_dropout3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_alpha_dropout.
+ * Start from DT_NN_ALPHA_DROPOUT_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_alpha_dropout_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Has no effect, as in PyTorch. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_alpha_dropout_options;
+#define DT_NN_ALPHA_DROPOUT_OPTIONS_INIT { (int64_t)sizeof(dt_nn_alpha_dropout_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_alpha_dropout_options_init(
+    dt_nn_alpha_dropout_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_feature_alpha_dropout.
+ * Start from DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_feature_alpha_dropout_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Has no effect, as in PyTorch. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_feature_alpha_dropout_options;
+#define DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT { (int64_t)sizeof(dt_nn_feature_alpha_dropout_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_feature_alpha_dropout_options_init(
+    dt_nn_feature_alpha_dropout_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_embedding.
  * Start from DT_NN_EMBEDDING_OPTIONS_INIT; NULL means the same. */
@@ -973,6 +1161,57 @@ typedef struct dt_nn_prelu_options {
 #define DT_NN_PRELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_prelu_options), 1, 0.25, 0, 0, 0, 0, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_prelu_options_init(
     dt_nn_prelu_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_rrelu.
+ * Start from DT_NN_RRELU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_rrelu_options {
+  int64_t struct_size;
+  double lower; /**< The smallest slope for negative inputs. Default: 0.125. */
+  double upper; /**< The largest slope. Default: 0.3333333333333333. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_rrelu_options;
+#define DT_NN_RRELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rrelu_options), 0.125, 0.3333333333333333, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_rrelu_options_init(
+    dt_nn_rrelu_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_cosine_similarity.
+ * Start from DT_NN_COSINE_SIMILARITY_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_cosine_similarity_options {
+  int64_t struct_size;
+  int64_t dim; /**< The dimension. Default: 1. */
+  double eps; /**< What lengths are at least. Default: 1e-08. */
+} dt_nn_cosine_similarity_options;
+#define DT_NN_COSINE_SIMILARITY_OPTIONS_INIT { (int64_t)sizeof(dt_nn_cosine_similarity_options), 1, 1e-08 }
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_similarity_options_init(
+    dt_nn_cosine_similarity_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_pairwise_distance.
+ * Start from DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_pairwise_distance_options {
+  int64_t struct_size;
+  double p; /**< The exponent of the norm. Default: 2.0. */
+  double eps; /**< What is added to each difference. Default: 1e-06. */
+  int32_t keepdim; /**< Keep the last dimension, with size 1. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_pairwise_distance_options;
+#define DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_pairwise_distance_options), 2.0, 1e-06, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_pairwise_distance_options_init(
+    dt_nn_pairwise_distance_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_bilinear.
+ * Start from DT_NN_BILINEAR_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_bilinear_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_bilinear_options;
+#define DT_NN_BILINEAR_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bilinear_options), 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_bilinear_options_init(
+    dt_nn_bilinear_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_mse_loss.
  * Start from DT_NN_MSE_LOSS_OPTIONS_INIT; NULL means the same. */
@@ -1755,6 +1994,69 @@ DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm1d(
 DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm2d(
     int64_t num_features, const dt_nn_batch_norm2d_options *options, dt_module **out) DT_NOEXCEPT;
 
+/** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, depth,
+ * height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+ * evaluation the running ones.
+ * @param num_features Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm3d(
+    int64_t num_features, const dt_nn_batch_norm3d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or without the
+ * batch.
+ * @param num_features Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm1d(
+    int64_t num_features, const dt_nn_instance_norm1d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height, width], or
+ * without the batch.
+ * @param num_features Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm2d(
+    int64_t num_features, const dt_nn_instance_norm2d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height, width],
+ * or without the batch.
+ * @param num_features Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm3d(
+    int64_t num_features, const dt_nn_instance_norm3d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of channels
+ * of [batch, channels, ...] (arXiv 1803.08494).
+ * @param num_groups The channels are normalised in so many groups.
+ * @param num_channels Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: num_channels ({num_channels}) must be divisible by num_groups ({num_groups}). */
+DT_MUST_CHECK DT_API dt_status dt_nn_group_norm(
+    int64_t num_groups, int64_t num_channels, const dt_nn_group_norm_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+ * 1910.07467).
+ * @param normalized_shape The last dimensions, which are normalised together.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_rms_norm(
+    const int64_t *normalized_shape, int64_t normalized_shape_n,
+    const dt_nn_rms_norm_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input / (k + alpha * mean of the squares of neighbouring channels)^beta.
+ * @param size How many neighbouring channels count.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_local_response_norm(
+    int64_t size, const dt_nn_local_response_norm_options *options, dt_module **out) DT_NOEXCEPT;
+
 /** (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
  * dimensions (arXiv 1607.06450).
  * @param normalized_shape The last dimensions, which are normalised together.
@@ -1770,6 +2072,42 @@ DT_MUST_CHECK DT_API dt_status dt_nn_layer_norm(
  * @throws ValueError: dropout probability has to be between 0 and 1. */
 DT_MUST_CHECK DT_API dt_status dt_nn_dropout(
     const dt_nn_dropout_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, length], or without the batch.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout1d(
+    const dt_nn_dropout1d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, height, width].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout2d(
+    const dt_nn_dropout2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout3d(
+    const dt_nn_dropout3d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** In training, sets elements to the lowest value of SELU at random, and keeps mean and variance
+ * (arXiv 1706.02515).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_alpha_dropout(
+    const dt_nn_alpha_dropout_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** AlphaDropout of whole channels.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_feature_alpha_dropout(
+    const dt_nn_feature_alpha_dropout_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
  * @param num_embeddings Number of rows.
@@ -1923,6 +2261,13 @@ DT_MUST_CHECK DT_API dt_status dt_nn_glu(
 DT_MUST_CHECK DT_API dt_status dt_nn_prelu(
     const dt_nn_prelu_options *options, dt_module **out) DT_NOEXCEPT;
 
+/** LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+ * 1505.00853).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_rrelu(
+    const dt_nn_rrelu_options *options, dt_module **out) DT_NOEXCEPT;
+
 /** softmax of -input.
  * @param dim The dimension.
  * @return The module. */
@@ -1933,10 +2278,37 @@ DT_MUST_CHECK DT_API dt_status dt_nn_softmin(int64_t dim, dt_module **out) DT_NO
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT;
 
+/** softmax over the channels of [batch, channels, height, width], or without the batch.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_softmax2d(dt_module **out) DT_NOEXCEPT;
+
 /** log(softmax(input)), without overflow.
  * @param dim The dimension.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT;
+
+/** Cosine of the angle between vectors along a dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_similarity(
+    const dt_nn_cosine_similarity_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** norm(x1 - x2 + eps) along the last dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_pairwise_distance(
+    const dt_nn_pairwise_distance_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input1 @ weight[k] @ input2 + bias, for each row and each k.
+ * @param in1_features Size of the first input's last dimension.
+ * @param in2_features Size of the second input's last dimension.
+ * @param out_features Size of the output's last dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: in1_features must be > 0, but got (in1_features={in1_features}). */
+DT_MUST_CHECK DT_API dt_status dt_nn_bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const dt_nn_bilinear_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** (input - target) squared.
  * @param options Named arguments; NULL for the defaults.
@@ -2307,6 +2679,48 @@ DT_MUST_CHECK DT_API dt_status dt_optim_rprop(
  * @throws ValueError: step_size must be positive. */
 DT_MUST_CHECK DT_API dt_status dt_optim_step_lr(
     dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Multiplies the learning rate by gamma at each milestone.
+ * @param optimizer Whose learning rates change.
+ * @param milestones The epochs at which the rate changes; one that is listed twice counts twice.
+ * @param gamma What it is multiplied by then. PyTorch's default: 0.1. */
+DT_MUST_CHECK DT_API dt_status dt_optim_multi_step_lr(
+    dt_optimizer *optimizer, const int64_t *milestones, int64_t milestones_n, double gamma,
+    dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Multiplies the learning rate by a factor until an epoch.
+ * @param optimizer Whose learning rates change.
+ * @param factor What the rate is multiplied by at first. PyTorch's default: 0.3333333333333333.
+ * @param total_iters The epoch at which that ends. PyTorch's default: 5.
+ * @throws ValueError: Constant multiplicative factor expected to be between 0 and 1.. */
+DT_MUST_CHECK DT_API dt_status dt_optim_constant_lr(
+    dt_optimizer *optimizer, double factor, int64_t total_iters, dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Moves the factor of the learning rate in a straight line.
+ * @param optimizer Whose learning rates change.
+ * @param start_factor What the rate is multiplied by at first. PyTorch's default:
+ *   0.3333333333333333.
+ * @param end_factor What it is multiplied by in the end. PyTorch's default: 1.0.
+ * @param total_iters How many epochs it takes from one to the other. PyTorch's default: 5.
+ * @throws ValueError: Starting multiplicative factor expected to be greater than 0 and less or
+ *   equal to 1..
+ * @throws ValueError: Ending multiplicative factor expected to be between 0 and 1.. */
+DT_MUST_CHECK DT_API dt_status dt_optim_linear_lr(
+    dt_optimizer *optimizer, double start_factor, double end_factor, int64_t total_iters,
+    dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Multiplies the learning rate by gamma every epoch.
+ * @param optimizer Whose learning rates change.
+ * @param gamma What the rate is multiplied by. */
+DT_MUST_CHECK DT_API dt_status dt_optim_exponential_lr(
+    dt_optimizer *optimizer, double gamma, dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Lowers the learning rate to 0 along a polynomial.
+ * @param optimizer Whose learning rates change.
+ * @param total_iters How many epochs it takes to come down to 0. PyTorch's default: 5.
+ * @param power Of the polynomial. PyTorch's default: 1.0. */
+DT_MUST_CHECK DT_API dt_status dt_optim_polynomial_lr(
+    dt_optimizer *optimizer, int64_t total_iters, double power, dt_lr_scheduler **out) DT_NOEXCEPT;
 
 /** Lowers the learning rate along half a cosine (arXiv 1608.03983).
  * @param optimizer Whose learning rates change.
@@ -4554,6 +4968,61 @@ DT_MUST_CHECK DT_API dt_status dt_layer_norm(
     dt_tensor *input, const int64_t *normalized_shape, int64_t normalized_shape_n,
     dt_tensor *weight, dt_tensor *bias, double eps, dt_tensor **out) DT_NOEXCEPT;
 
+/** input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+ * 1910.07467).
+ * @param input The input tensor.
+ * @param normalized_shape The last dimensions, over which is normalised.
+ * @param weight Of the normalised shape, or absent. PyTorch's default: absent.
+ * @param eps Added to the mean of squares; absent means the dtype's smallest difference from 1.
+ *   PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_rms_norm(
+    dt_tensor *input, const int64_t *normalized_shape, int64_t normalized_shape_n,
+    dt_tensor *weight, const double *eps, dt_tensor **out) DT_NOEXCEPT;
+
+/** (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over each
+ * image's groups of channels (arXiv 1803.08494).
+ * @param input [batch, channels, ...].
+ * @param num_groups The channels are normalised in so many groups.
+ * @param weight [channels], or absent. PyTorch's default: absent.
+ * @param bias [channels], or absent. PyTorch's default: absent.
+ * @param eps Added to the variance. PyTorch's default: 1e-05.
+ * @throws ValueError: a group has only one value.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_group_norm(
+    dt_tensor *input, int64_t num_groups, dt_tensor *weight, dt_tensor *bias, double eps,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** batch_norm of each image by itself (arXiv 1607.08022).
+ * @param input [batch, channels, ...].
+ * @param running_mean [channels]: used without use_input_stats, else updated; or absent. PyTorch's
+ *   default: absent.
+ * @param running_var [channels]: used without use_input_stats, else updated; or absent. PyTorch's
+ *   default: absent.
+ * @param weight [channels], or absent. PyTorch's default: absent.
+ * @param bias [channels], or absent. PyTorch's default: absent.
+ * @param use_input_stats Whether each image's own statistics are used. PyTorch's default: true.
+ * @param momentum The share of the new value in the running statistics. PyTorch's default: 0.1.
+ * @param eps Added to the variance. PyTorch's default: 1e-05.
+ * @throws ValueError: a channel of an image has only one value.
+ * @throws RuntimeError: shapes do not fit, or running statistics are missing. */
+DT_MUST_CHECK DT_API dt_status dt_instance_norm(
+    dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
+    dt_tensor *bias, int32_t use_input_stats, double momentum, double eps,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** input / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that are
+ * missing count as 0.
+ * @param input [batch, channels, ...].
+ * @param size How many neighbouring channels count.
+ * @param alpha Factor of the mean of their squares. PyTorch's default: 0.0001.
+ * @param beta The exponent. PyTorch's default: 0.75.
+ * @param k Added before it is taken. PyTorch's default: 1.0.
+ * @throws ValueError: the input has fewer than 3 dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_local_response_norm(
+    dt_tensor *input, int64_t size, double alpha, double beta, double k,
+    dt_tensor **out) DT_NOEXCEPT;
+
 /** exp(input) / sum(exp(input)) along a dimension, without overflow.
  * @param input The input tensor.
  * @param dim The dimension that adds up to 1.
@@ -4583,6 +5052,130 @@ DT_MUST_CHECK DT_API dt_status dt_dropout(
  * @throws ValueError: p is not in [0, 1]. */
 DT_MUST_CHECK DT_API dt_status dt_dropout_(
     dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, length] or [channels, length].
+ * @param input The input tensor.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has another number of dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout1d(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `dropout1d`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has another number of dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout1d_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, ...].
+ * @param input The input tensor.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has fewer than 2 dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout2d(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `dropout2d`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has fewer than 2 dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout2d_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+ * @param input The input tensor.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has no dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout3d(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `dropout3d`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has no dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout3d_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** Dropout for selu: the dropped elements get its lowest value, and mean and variance are kept
+ * (arXiv 1706.02515).
+ * @param input The input tensor.
+ * @param p The probability of that. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: false.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: integers. */
+DT_MUST_CHECK DT_API dt_status dt_alpha_dropout(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `alpha_dropout`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of that. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: false.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: integers. */
+DT_MUST_CHECK DT_API dt_status dt_alpha_dropout_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** alpha_dropout of whole channels of [batch, channels, ...].
+ * @param input The input tensor.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: false.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has fewer than 2 dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_feature_alpha_dropout(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `feature_alpha_dropout`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: false.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has fewer than 2 dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_feature_alpha_dropout_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** leaky_relu with slopes drawn at random (arXiv 1505.00853).
+ * @param input The input tensor.
+ * @param lower The smallest slope of negative elements. PyTorch's default: 0.125.
+ * @param upper The largest slope. PyTorch's default: 0.3333333333333333.
+ * @param training Draw the slopes; if false, they are the mean of the two. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: the bounds are not finite, or the lower one is above the upper one. */
+DT_MUST_CHECK DT_API dt_status dt_rrelu(
+    dt_tensor *input, double lower, double upper, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `rrelu`.
+ * @param input The tensor that is written. Written.
+ * @param lower The smallest slope of negative elements. PyTorch's default: 0.125.
+ * @param upper The largest slope. PyTorch's default: 0.3333333333333333.
+ * @param training Draw the slopes; if false, they are the mean of the two. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: the bounds are not finite, or the lower one is above the upper one. */
+DT_MUST_CHECK DT_API dt_status dt_rrelu_(
+    dt_tensor *input, double lower, double upper, int32_t training) DT_NOEXCEPT;
+
+/** A sample of a softened categorical distribution: softmax((logits + Gumbel noise) / tau) (arXiv
+ * 1611.00712).
+ * @param logits Logarithms of probabilities, not normalised.
+ * @param tau The temperature. PyTorch's default: 1.0.
+ * @param hard Give 1 for the largest and 0 for the others; gradients are those of the soft result.
+ *   PyTorch's default: false.
+ * @param eps Has no effect, as in PyTorch. PyTorch's default: 1e-10.
+ * @param dim The dimension that adds up to 1. PyTorch's default: -1.
+ * @throws RuntimeError: the logits are not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_gumbel_softmax(
+    dt_tensor *logits, double tau, int32_t hard, double eps, int64_t dim,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Rows of a table: weight[input], of shape [input..., size].
  * @param input int64 or int32 rows to look up.

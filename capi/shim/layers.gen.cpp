@@ -308,6 +308,86 @@ dt_status dt_nn_batch_norm2d(
   });
 }
 
+dt_status dt_nn_batch_norm3d(
+    int64_t num_features, const dt_nn_batch_norm3d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_batch_norm3d", [&] {
+    const auto num_features_ = num_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_batch_norm3d(num_features_, options_));
+  });
+}
+
+dt_status dt_nn_instance_norm1d(
+    int64_t num_features, const dt_nn_instance_norm1d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_instance_norm1d", [&] {
+    const auto num_features_ = num_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_instance_norm1d(num_features_, options_));
+  });
+}
+
+dt_status dt_nn_instance_norm2d(
+    int64_t num_features, const dt_nn_instance_norm2d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_instance_norm2d", [&] {
+    const auto num_features_ = num_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_instance_norm2d(num_features_, options_));
+  });
+}
+
+dt_status dt_nn_instance_norm3d(
+    int64_t num_features, const dt_nn_instance_norm3d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_instance_norm3d", [&] {
+    const auto num_features_ = num_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_instance_norm3d(num_features_, options_));
+  });
+}
+
+dt_status dt_nn_group_norm(
+    int64_t num_groups, int64_t num_channels, const dt_nn_group_norm_options *options,
+    dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_group_norm", [&] {
+    const auto num_groups_ = num_groups;
+    const auto num_channels_ = num_channels;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_group_norm(num_groups_, num_channels_, options_));
+  });
+}
+
+dt_status dt_nn_rms_norm(
+    const int64_t *normalized_shape, int64_t normalized_shape_n,
+    const dt_nn_rms_norm_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_rms_norm", [&] {
+    const auto normalized_shape_ = list(normalized_shape, normalized_shape_n, "normalized_shape");
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_rms_norm(normalized_shape_, options_));
+  });
+}
+
+dt_status dt_nn_local_response_norm(
+    int64_t size, const dt_nn_local_response_norm_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_local_response_norm", [&] {
+    const auto size_ = size;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_local_response_norm(size_, options_));
+  });
+}
+
 dt_status dt_nn_layer_norm(
     const int64_t *normalized_shape, int64_t normalized_shape_n,
     const dt_nn_layer_norm_options *options, dt_module **out) noexcept {
@@ -326,6 +406,53 @@ dt_status dt_nn_dropout(const dt_nn_dropout_options *options, dt_module **out) n
     const auto options_ = read(options, "options");
     need(out, "out");
     put(out, dt::nn_dropout(options_));
+  });
+}
+
+dt_status dt_nn_dropout1d(const dt_nn_dropout1d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_dropout1d", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_dropout1d(options_));
+  });
+}
+
+dt_status dt_nn_dropout2d(const dt_nn_dropout2d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_dropout2d", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_dropout2d(options_));
+  });
+}
+
+dt_status dt_nn_dropout3d(const dt_nn_dropout3d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_dropout3d", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_dropout3d(options_));
+  });
+}
+
+dt_status dt_nn_alpha_dropout(
+    const dt_nn_alpha_dropout_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_alpha_dropout", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_alpha_dropout(options_));
+  });
+}
+
+dt_status dt_nn_feature_alpha_dropout(
+    const dt_nn_feature_alpha_dropout_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_feature_alpha_dropout", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_feature_alpha_dropout(options_));
   });
 }
 
@@ -565,6 +692,15 @@ dt_status dt_nn_prelu(const dt_nn_prelu_options *options, dt_module **out) noexc
   });
 }
 
+dt_status dt_nn_rrelu(const dt_nn_rrelu_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_rrelu", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_rrelu(options_));
+  });
+}
+
 dt_status dt_nn_softmin(int64_t dim, dt_module **out) noexcept {
   clear_all(out);
   return guard("nn_softmin", [&] {
@@ -583,12 +719,54 @@ dt_status dt_nn_softmax(int64_t dim, dt_module **out) noexcept {
   });
 }
 
+dt_status dt_nn_softmax2d(dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_softmax2d", [&] {
+    need(out, "out");
+    put(out, dt::nn_softmax2d());
+  });
+}
+
 dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) noexcept {
   clear_all(out);
   return guard("nn_log_softmax", [&] {
     const auto dim_ = dim;
     need(out, "out");
     put(out, dt::nn_log_softmax(dim_));
+  });
+}
+
+dt_status dt_nn_cosine_similarity(
+    const dt_nn_cosine_similarity_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_cosine_similarity", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_cosine_similarity(options_));
+  });
+}
+
+dt_status dt_nn_pairwise_distance(
+    const dt_nn_pairwise_distance_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_pairwise_distance", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_pairwise_distance(options_));
+  });
+}
+
+dt_status dt_nn_bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const dt_nn_bilinear_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_bilinear", [&] {
+    const auto in1_features_ = in1_features;
+    const auto in2_features_ = in2_features;
+    const auto out_features_ = out_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_bilinear(in1_features_, in2_features_, out_features_, options_));
   });
 }
 

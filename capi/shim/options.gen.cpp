@@ -105,6 +105,41 @@ dt_status dt_nn_batch_norm2d_options_init(dt_nn_batch_norm2d_options* options, i
   return guard("nn_batch_norm2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_batch_norm3d_options_init(dt_nn_batch_norm3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_batch_norm3d_options initial = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  return guard("nn_batch_norm3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_instance_norm1d_options_init(dt_nn_instance_norm1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_instance_norm1d_options initial = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  return guard("nn_instance_norm1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_instance_norm2d_options_init(dt_nn_instance_norm2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_instance_norm2d_options initial = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  return guard("nn_instance_norm2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_instance_norm3d_options_init(dt_nn_instance_norm3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_instance_norm3d_options initial = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  return guard("nn_instance_norm3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_group_norm_options_init(dt_nn_group_norm_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_group_norm_options initial = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  return guard("nn_group_norm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_rms_norm_options_init(dt_nn_rms_norm_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_rms_norm_options initial = DT_NN_RMS_NORM_OPTIONS_INIT;
+  return guard("nn_rms_norm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_local_response_norm_options_init(dt_nn_local_response_norm_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_local_response_norm_options initial = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  return guard("nn_local_response_norm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_layer_norm_options_init(dt_nn_layer_norm_options* options, int64_t struct_size) noexcept {
   static const dt_nn_layer_norm_options initial = DT_NN_LAYER_NORM_OPTIONS_INIT;
   return guard("nn_layer_norm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
@@ -113,6 +148,31 @@ dt_status dt_nn_layer_norm_options_init(dt_nn_layer_norm_options* options, int64
 dt_status dt_nn_dropout_options_init(dt_nn_dropout_options* options, int64_t struct_size) noexcept {
   static const dt_nn_dropout_options initial = DT_NN_DROPOUT_OPTIONS_INIT;
   return guard("nn_dropout_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_dropout1d_options_init(dt_nn_dropout1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_dropout1d_options initial = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  return guard("nn_dropout1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_dropout2d_options_init(dt_nn_dropout2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_dropout2d_options initial = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  return guard("nn_dropout2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_dropout3d_options_init(dt_nn_dropout3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_dropout3d_options initial = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  return guard("nn_dropout3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_alpha_dropout_options_init(dt_nn_alpha_dropout_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_alpha_dropout_options initial = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  return guard("nn_alpha_dropout_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_feature_alpha_dropout_options_init(dt_nn_feature_alpha_dropout_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_feature_alpha_dropout_options initial = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  return guard("nn_feature_alpha_dropout_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_embedding_options_init(dt_nn_embedding_options* options, int64_t struct_size) noexcept {
@@ -213,6 +273,26 @@ dt_status dt_nn_glu_options_init(dt_nn_glu_options* options, int64_t struct_size
 dt_status dt_nn_prelu_options_init(dt_nn_prelu_options* options, int64_t struct_size) noexcept {
   static const dt_nn_prelu_options initial = DT_NN_PRELU_OPTIONS_INIT;
   return guard("nn_prelu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_rrelu_options_init(dt_nn_rrelu_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_rrelu_options initial = DT_NN_RRELU_OPTIONS_INIT;
+  return guard("nn_rrelu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_cosine_similarity_options_init(dt_nn_cosine_similarity_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_cosine_similarity_options initial = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  return guard("nn_cosine_similarity_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_pairwise_distance_options_init(dt_nn_pairwise_distance_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_pairwise_distance_options initial = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  return guard("nn_pairwise_distance_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_bilinear_options_init(dt_nn_bilinear_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_bilinear_options initial = DT_NN_BILINEAR_OPTIONS_INIT;
+  return guard("nn_bilinear_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_mse_loss_options_init(dt_nn_mse_loss_options* options, int64_t struct_size) noexcept {

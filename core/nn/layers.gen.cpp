@@ -811,6 +811,304 @@ class BatchNorm2d final : public Module {
   std::optional<Scalar> momentum;
 };
 
+class BatchNorm3d final : public Module {
+ public:
+  BatchNorm3d(int64_t num_features, const NnBatchNorm3dOptions& options)
+      : Module("BatchNorm3d"),
+        eps(options.eps),
+        momentum(options.momentum) {
+    const auto& affine = options.affine;
+    const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (training()) {
+      const GradMode off(false);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+    }
+    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (double(1) / double(number(num_batches_tracked))) : 0), eps);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+    if (running_mean.defined()) zero_(running_mean);
+    if (running_var.defined()) fill_(running_var, 1);
+    if (num_batches_tracked.defined()) zero_(num_batches_tracked);
+  }
+
+  double eps;
+  std::optional<Scalar> momentum;
+};
+
+class InstanceNorm1d final : public Module {
+ public:
+  InstanceNorm1d(int64_t num_features, const NnInstanceNorm1dOptions& options)
+      : Module("InstanceNorm1d"),
+        eps(options.eps),
+        momentum(options.momentum) {
+    const auto& affine = options.affine;
+    const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    batched = 3;
+    register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+    if (running_mean.defined()) zero_(running_mean);
+    if (running_var.defined()) fill_(running_var, 1);
+    if (num_batches_tracked.defined()) zero_(num_batches_tracked);
+  }
+
+  double eps;
+  std::optional<Scalar> momentum;
+  double batched;
+};
+
+class InstanceNorm2d final : public Module {
+ public:
+  InstanceNorm2d(int64_t num_features, const NnInstanceNorm2dOptions& options)
+      : Module("InstanceNorm2d"),
+        eps(options.eps),
+        momentum(options.momentum) {
+    const auto& affine = options.affine;
+    const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    batched = 4;
+    register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+    if (running_mean.defined()) zero_(running_mean);
+    if (running_var.defined()) fill_(running_var, 1);
+    if (num_batches_tracked.defined()) zero_(num_batches_tracked);
+  }
+
+  double eps;
+  std::optional<Scalar> momentum;
+  double batched;
+};
+
+class InstanceNorm3d final : public Module {
+ public:
+  InstanceNorm3d(int64_t num_features, const NnInstanceNorm3dOptions& options)
+      : Module("InstanceNorm3d"),
+        eps(options.eps),
+        momentum(options.momentum) {
+    const auto& affine = options.affine;
+    const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    batched = 5;
+    register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+    if (running_mean.defined()) zero_(running_mean);
+    if (running_var.defined()) fill_(running_var, 1);
+    if (num_batches_tracked.defined()) zero_(num_batches_tracked);
+  }
+
+  double eps;
+  std::optional<Scalar> momentum;
+  double batched;
+};
+
+class GroupNorm final : public Module {
+ public:
+  GroupNorm(int64_t num_groups, int64_t num_channels, const NnGroupNormOptions& options)
+      : Module("GroupNorm"),
+        num_groups(num_groups),
+        eps(options.eps) {
+    const auto& affine = options.affine;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK((num_channels % num_groups) == 0, kValueError, "num_channels (", num_channels, ") must be divisible by num_groups (", num_groups, ")");
+    register_parameter("weight", affine ? empty({num_channels}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_channels}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return group_norm(input, num_groups, weight, bias, eps);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+  }
+
+  int64_t num_groups;
+  double eps;
+};
+
+class RMSNorm final : public Module {
+ public:
+  RMSNorm(IntList normalized_shape, const NnRmsNormOptions& options)
+      : Module("RMSNorm"),
+        normalized_shape(normalized_shape.to_vector()),
+        eps(options.eps) {
+    const auto& elementwise_affine = options.elementwise_affine;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    register_parameter("weight", elementwise_affine ? empty(normalized_shape, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    const Tensor& weight = state(0);
+    return rms_norm(input, normalized_shape, weight, eps);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    if (weight.defined()) fill_(weight, 1);
+  }
+
+  std::vector<int64_t> normalized_shape;
+  std::optional<double> eps;
+};
+
+class LocalResponseNorm final : public Module {
+ public:
+  LocalResponseNorm(int64_t size, const NnLocalResponseNormOptions& options)
+      : Module("LocalResponseNorm"),
+        size(size),
+        alpha(options.alpha),
+        beta(options.beta),
+        k(options.k) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return local_response_norm(input, size, alpha, beta, k);
+  }
+
+ private:
+  int64_t size;
+  double alpha;
+  double beta;
+  double k;
+};
+
 class LayerNorm final : public Module {
  public:
   LayerNorm(IntList normalized_shape, const NnLayerNormOptions& options)
@@ -865,6 +1163,102 @@ class Dropout final : public Module {
  private:
   double p;
   bool inplace;
+};
+
+class Dropout1d final : public Module {
+ public:
+  explicit Dropout1d(const NnDropout1dOptions& options)
+      : Module("Dropout1d"),
+        p(options.p),
+        inplace(options.inplace) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return inplace ? dropout1d_(input, p, training()) : dropout1d(input, p, training());
+  }
+
+ private:
+  double p;
+  bool inplace;
+};
+
+class Dropout2d final : public Module {
+ public:
+  explicit Dropout2d(const NnDropout2dOptions& options)
+      : Module("Dropout2d"),
+        p(options.p),
+        inplace(options.inplace) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return inplace ? dropout2d_(input, p, training()) : dropout2d(input, p, training());
+  }
+
+ private:
+  double p;
+  bool inplace;
+};
+
+class Dropout3d final : public Module {
+ public:
+  explicit Dropout3d(const NnDropout3dOptions& options)
+      : Module("Dropout3d"),
+        p(options.p),
+        inplace(options.inplace) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return inplace ? dropout3d_(input, p, training()) : dropout3d(input, p, training());
+  }
+
+ private:
+  double p;
+  bool inplace;
+};
+
+class AlphaDropout final : public Module {
+ public:
+  explicit AlphaDropout(const NnAlphaDropoutOptions& options)
+      : Module("AlphaDropout"),
+        p(options.p) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return alpha_dropout(input, p, training());
+  }
+
+ private:
+  double p;
+};
+
+class FeatureAlphaDropout final : public Module {
+ public:
+  explicit FeatureAlphaDropout(const NnFeatureAlphaDropoutOptions& options)
+      : Module("FeatureAlphaDropout"),
+        p(options.p) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return feature_alpha_dropout(input, p, training());
+  }
+
+ private:
+  double p;
 };
 
 class Embedding final : public Module {
@@ -1342,6 +1736,27 @@ class PReLU final : public Module {
   double init;
 };
 
+class RReLU final : public Module {
+ public:
+  explicit RReLU(const NnRreluOptions& options)
+      : Module("RReLU"),
+        lower(options.lower),
+        upper(options.upper),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return inplace ? rrelu_(input, lower, upper, training()) : rrelu(input, lower, upper, training());
+  }
+
+ private:
+  double lower;
+  double upper;
+  bool inplace;
+};
+
 class Softmin final : public Module {
  public:
   explicit Softmin(int64_t dim)
@@ -1376,6 +1791,20 @@ class Softmax final : public Module {
   int64_t dim;
 };
 
+class Softmax2d final : public Module {
+ public:
+  Softmax2d()
+      : Module("Softmax2d") {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "Softmax2d: expected input to be 3D or 4D");
+    return softmax(input, -3);
+  }
+};
+
 class LogSoftmax final : public Module {
  public:
   explicit LogSoftmax(int64_t dim)
@@ -1391,6 +1820,83 @@ class LogSoftmax final : public Module {
 
  private:
   int64_t dim;
+};
+
+class CosineSimilarity final : public Module {
+ public:
+  explicit CosineSimilarity(const NnCosineSimilarityOptions& options)
+      : Module("CosineSimilarity"),
+        dim(options.dim),
+        eps(options.eps) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& x1 = inputs[0];
+    const Tensor& x2 = inputs[1];
+    return cosine_similarity(x1, x2, dim, eps);
+  }
+
+ private:
+  int64_t dim;
+  double eps;
+};
+
+class PairwiseDistance final : public Module {
+ public:
+  explicit PairwiseDistance(const NnPairwiseDistanceOptions& options)
+      : Module("PairwiseDistance"),
+        p(options.p),
+        eps(options.eps),
+        keepdim(options.keepdim) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& x1 = inputs[0];
+    const Tensor& x2 = inputs[1];
+    return pairwise_distance(x1, x2, p, eps, keepdim);
+  }
+
+ private:
+  double p;
+  double eps;
+  bool keepdim;
+};
+
+class Bilinear final : public Module {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options)
+      : Module("Bilinear") {
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK(in1_features > 0, kValueError, "in1_features must be > 0, but got (in1_features=", in1_features, ")");
+    bound = double(1) / double(sqrt(in1_features));
+    register_parameter("weight", empty({out_features, in1_features, in2_features}, dtype, device));
+    register_parameter("bias", bias ? empty({out_features}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input1 = inputs[0];
+    const Tensor& input2 = inputs[1];
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return bilinear(input1, input2, weight, bias);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    uniform_(weight, -bound, bound);
+    if (bias.defined()) uniform_(bias, -bound, bound);
+  }
+
+  double bound;
 };
 
 class MSELoss final : public Module {
@@ -2276,12 +2782,60 @@ Ref<Module> nn_batch_norm2d(int64_t num_features, const NnBatchNorm2dOptions& op
   return Ref<Module>::adopt(new BatchNorm2d(num_features, options));
 }
 
+Ref<Module> nn_batch_norm3d(int64_t num_features, const NnBatchNorm3dOptions& options) {
+  return Ref<Module>::adopt(new BatchNorm3d(num_features, options));
+}
+
+Ref<Module> nn_instance_norm1d(int64_t num_features, const NnInstanceNorm1dOptions& options) {
+  return Ref<Module>::adopt(new InstanceNorm1d(num_features, options));
+}
+
+Ref<Module> nn_instance_norm2d(int64_t num_features, const NnInstanceNorm2dOptions& options) {
+  return Ref<Module>::adopt(new InstanceNorm2d(num_features, options));
+}
+
+Ref<Module> nn_instance_norm3d(int64_t num_features, const NnInstanceNorm3dOptions& options) {
+  return Ref<Module>::adopt(new InstanceNorm3d(num_features, options));
+}
+
+Ref<Module> nn_group_norm(int64_t num_groups, int64_t num_channels, const NnGroupNormOptions& options) {
+  return Ref<Module>::adopt(new GroupNorm(num_groups, num_channels, options));
+}
+
+Ref<Module> nn_rms_norm(IntList normalized_shape, const NnRmsNormOptions& options) {
+  return Ref<Module>::adopt(new RMSNorm(normalized_shape, options));
+}
+
+Ref<Module> nn_local_response_norm(int64_t size, const NnLocalResponseNormOptions& options) {
+  return Ref<Module>::adopt(new LocalResponseNorm(size, options));
+}
+
 Ref<Module> nn_layer_norm(IntList normalized_shape, const NnLayerNormOptions& options) {
   return Ref<Module>::adopt(new LayerNorm(normalized_shape, options));
 }
 
 Ref<Module> nn_dropout(const NnDropoutOptions& options) {
   return Ref<Module>::adopt(new Dropout(options));
+}
+
+Ref<Module> nn_dropout1d(const NnDropout1dOptions& options) {
+  return Ref<Module>::adopt(new Dropout1d(options));
+}
+
+Ref<Module> nn_dropout2d(const NnDropout2dOptions& options) {
+  return Ref<Module>::adopt(new Dropout2d(options));
+}
+
+Ref<Module> nn_dropout3d(const NnDropout3dOptions& options) {
+  return Ref<Module>::adopt(new Dropout3d(options));
+}
+
+Ref<Module> nn_alpha_dropout(const NnAlphaDropoutOptions& options) {
+  return Ref<Module>::adopt(new AlphaDropout(options));
+}
+
+Ref<Module> nn_feature_alpha_dropout(const NnFeatureAlphaDropoutOptions& options) {
+  return Ref<Module>::adopt(new FeatureAlphaDropout(options));
 }
 
 Ref<Module> nn_embedding(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingOptions& options) {
@@ -2388,6 +2942,10 @@ Ref<Module> nn_prelu(const NnPreluOptions& options) {
   return Ref<Module>::adopt(new PReLU(options));
 }
 
+Ref<Module> nn_rrelu(const NnRreluOptions& options) {
+  return Ref<Module>::adopt(new RReLU(options));
+}
+
 Ref<Module> nn_softmin(int64_t dim) {
   return Ref<Module>::adopt(new Softmin(dim));
 }
@@ -2396,8 +2954,24 @@ Ref<Module> nn_softmax(int64_t dim) {
   return Ref<Module>::adopt(new Softmax(dim));
 }
 
+Ref<Module> nn_softmax2d() {
+  return Ref<Module>::adopt(new Softmax2d());
+}
+
 Ref<Module> nn_log_softmax(int64_t dim) {
   return Ref<Module>::adopt(new LogSoftmax(dim));
+}
+
+Ref<Module> nn_cosine_similarity(const NnCosineSimilarityOptions& options) {
+  return Ref<Module>::adopt(new CosineSimilarity(options));
+}
+
+Ref<Module> nn_pairwise_distance(const NnPairwiseDistanceOptions& options) {
+  return Ref<Module>::adopt(new PairwiseDistance(options));
+}
+
+Ref<Module> nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options) {
+  return Ref<Module>::adopt(new Bilinear(in1_features, in2_features, out_features, options));
 }
 
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options) {

@@ -106,12 +106,56 @@ Ref<Module> nn_batch_norm1d(int64_t num_features, const NnBatchNorm1dOptions& op
 // running ones.
 Ref<Module> nn_batch_norm2d(int64_t num_features, const NnBatchNorm2dOptions& options);
 
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, depth,
+// height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+// evaluation the running ones.
+Ref<Module> nn_batch_norm3d(int64_t num_features, const NnBatchNorm3dOptions& options);
+
+// BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or without the
+// batch.
+Ref<Module> nn_instance_norm1d(int64_t num_features, const NnInstanceNorm1dOptions& options);
+
+// BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height, width], or
+// without the batch.
+Ref<Module> nn_instance_norm2d(int64_t num_features, const NnInstanceNorm2dOptions& options);
+
+// BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height, width],
+// or without the batch.
+Ref<Module> nn_instance_norm3d(int64_t num_features, const NnInstanceNorm3dOptions& options);
+
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of channels
+// of [batch, channels, ...] (arXiv 1803.08494).
+Ref<Module> nn_group_norm(int64_t num_groups, int64_t num_channels, const NnGroupNormOptions& options);
+
+// input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+// 1910.07467).
+Ref<Module> nn_rms_norm(IntList normalized_shape, const NnRmsNormOptions& options);
+
+// input / (k + alpha * mean of the squares of neighbouring channels)^beta.
+Ref<Module> nn_local_response_norm(int64_t size, const NnLocalResponseNormOptions& options);
+
 // (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
 // dimensions (arXiv 1607.06450).
 Ref<Module> nn_layer_norm(IntList normalized_shape, const NnLayerNormOptions& options);
 
 // In training, sets elements to 0 at random and scales the others by 1 / (1 - p).
 Ref<Module> nn_dropout(const NnDropoutOptions& options);
+
+// Dropout of whole channels of [batch, channels, length], or without the batch.
+Ref<Module> nn_dropout1d(const NnDropout1dOptions& options);
+
+// Dropout of whole channels of [batch, channels, height, width].
+Ref<Module> nn_dropout2d(const NnDropout2dOptions& options);
+
+// Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+Ref<Module> nn_dropout3d(const NnDropout3dOptions& options);
+
+// In training, sets elements to the lowest value of SELU at random, and keeps mean and variance
+// (arXiv 1706.02515).
+Ref<Module> nn_alpha_dropout(const NnAlphaDropoutOptions& options);
+
+// AlphaDropout of whole channels.
+Ref<Module> nn_feature_alpha_dropout(const NnFeatureAlphaDropoutOptions& options);
 
 // A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
 Ref<Module> nn_embedding(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingOptions& options);
@@ -192,14 +236,30 @@ Ref<Module> nn_glu(const NnGluOptions& options);
 // input where it is positive, weight * input elsewhere.
 Ref<Module> nn_prelu(const NnPreluOptions& options);
 
+// LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+// 1505.00853).
+Ref<Module> nn_rrelu(const NnRreluOptions& options);
+
 // softmax of -input.
 Ref<Module> nn_softmin(int64_t dim);
 
 // exp(input) / sum(exp(input)) along a dimension.
 Ref<Module> nn_softmax(int64_t dim);
 
+// softmax over the channels of [batch, channels, height, width], or without the batch.
+Ref<Module> nn_softmax2d();
+
 // log(softmax(input)), without overflow.
 Ref<Module> nn_log_softmax(int64_t dim);
+
+// Cosine of the angle between vectors along a dimension.
+Ref<Module> nn_cosine_similarity(const NnCosineSimilarityOptions& options);
+
+// norm(x1 - x2 + eps) along the last dimension.
+Ref<Module> nn_pairwise_distance(const NnPairwiseDistanceOptions& options);
+
+// input1 @ weight[k] @ input2 + bias, for each row and each k.
+Ref<Module> nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options);
 
 // (input - target) squared.
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options);

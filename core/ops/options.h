@@ -312,6 +312,118 @@ struct NnBatchNorm2dOptions {
   DType dtype = DType::kDefault;
 };
 
+// Named arguments of dt_nn_batch_norm3d.
+struct NnBatchNorm3dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_instance_norm1d.
+struct NnInstanceNorm1dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_instance_norm2d.
+struct NnInstanceNorm2dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_instance_norm3d.
+struct NnInstanceNorm3dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_group_norm.
+struct NnGroupNormOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_rms_norm.
+struct NnRmsNormOptions {
+  // Added to the mean of squares; absent means the dtype's smallest difference from 1.
+  std::optional<double> eps;
+  // Whether there is a weight.
+  bool elementwise_affine = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_local_response_norm.
+struct NnLocalResponseNormOptions {
+  // Factor of the mean of their squares.
+  double alpha = 0.0001;
+  // The exponent.
+  double beta = 0.75;
+  // Added before it is taken.
+  double k = 1.0;
+};
+
 // Named arguments of dt_nn_layer_norm.
 struct NnLayerNormOptions {
   // Added to the variance.
@@ -331,6 +443,46 @@ struct NnDropoutOptions {
   // Probability of an element to become 0.
   double p = 0.5;
   // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout1d.
+struct NnDropout1dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout2d.
+struct NnDropout2dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout3d.
+struct NnDropout3dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_alpha_dropout.
+struct NnAlphaDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Has no effect, as in PyTorch.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_feature_alpha_dropout.
+struct NnFeatureAlphaDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Has no effect, as in PyTorch.
   bool inplace = false;
 };
 
@@ -480,6 +632,44 @@ struct NnPreluOptions {
   int64_t num_parameters = 1;
   // What the slopes begin with.
   double init = 0.25;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_rrelu.
+struct NnRreluOptions {
+  // The smallest slope for negative inputs.
+  double lower = 0.125;
+  // The largest slope.
+  double upper = 0.3333333333333333;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_cosine_similarity.
+struct NnCosineSimilarityOptions {
+  // The dimension.
+  int64_t dim = 1;
+  // What lengths are at least.
+  double eps = 1e-08;
+};
+
+// Named arguments of dt_nn_pairwise_distance.
+struct NnPairwiseDistanceOptions {
+  // The exponent of the norm.
+  double p = 2.0;
+  // What is added to each difference.
+  double eps = 1e-06;
+  // Keep the last dimension, with size 1.
+  bool keepdim = false;
+};
+
+// Named arguments of dt_nn_bilinear.
+struct NnBilinearOptions {
+  // Whether there is a bias.
+  bool bias = true;
   // Where its tensors are made.
   Device device;
   // Element type of its tensors.

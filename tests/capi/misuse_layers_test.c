@@ -395,6 +395,90 @@ static void test_nn_batch_norm2d(void) {
   EXPECT(TYPE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, NULL, NULL));
 }
 
+static void test_nn_batch_norm3d(void) {
+  EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, (const dt_nn_batch_norm3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_batch_norm3d", dt_nn_batch_norm3d(1, (const dt_nn_batch_norm3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.momentum_kind = 99; options.momentum_i = 0; options.momentum_f = 0.0; EXPECT(TYPE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, NULL, NULL));
+}
+
+static void test_nn_instance_norm1d(void) {
+  EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, (const dt_nn_instance_norm1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_instance_norm1d", dt_nn_instance_norm1d(1, (const dt_nn_instance_norm1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.momentum_kind = 99; options.momentum_i = 0; options.momentum_f = 0.0; EXPECT(TYPE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, NULL, NULL));
+}
+
+static void test_nn_instance_norm2d(void) {
+  EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, (const dt_nn_instance_norm2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_instance_norm2d", dt_nn_instance_norm2d(1, (const dt_nn_instance_norm2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.momentum_kind = 99; options.momentum_i = 0; options.momentum_f = 0.0; EXPECT(TYPE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, NULL, NULL));
+}
+
+static void test_nn_instance_norm3d(void) {
+  EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, (const dt_nn_instance_norm3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_instance_norm3d", dt_nn_instance_norm3d(1, (const dt_nn_instance_norm3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.momentum_kind = 99; options.momentum_i = 0; options.momentum_f = 0.0; EXPECT(TYPE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, NULL, NULL));
+}
+
+static void test_nn_group_norm(void) {
+  EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, (const dt_nn_group_norm_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_group_norm", dt_nn_group_norm(1, 1, (const dt_nn_group_norm_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, NULL, NULL));
+}
+
+static void test_nn_rms_norm(void) {
+  EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, (const dt_nn_rms_norm_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, (const dt_nn_rms_norm_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_local_response_norm(void) {
+  EXPECT(VALUE_ERROR, "nn_local_response_norm", dt_nn_local_response_norm(1, (const dt_nn_local_response_norm_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_local_response_norm", dt_nn_local_response_norm(1, (const dt_nn_local_response_norm_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_local_response_norm", dt_nn_local_response_norm(1, NULL, NULL));
+}
+
 static void test_nn_layer_norm(void) {
   EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
@@ -415,6 +499,41 @@ static void test_nn_dropout(void) {
   EXPECT(NOT_IMPLEMENTED, "nn_dropout", dt_nn_dropout((const dt_nn_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_dropout_options options = DT_NN_DROPOUT_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout", dt_nn_dropout(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_dropout", dt_nn_dropout(NULL, NULL));
+}
+
+static void test_nn_dropout1d(void) {
+  EXPECT(VALUE_ERROR, "nn_dropout1d", dt_nn_dropout1d((const dt_nn_dropout1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_dropout1d", dt_nn_dropout1d((const dt_nn_dropout1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_dropout1d_options options = DT_NN_DROPOUT1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout1d", dt_nn_dropout1d(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_dropout1d", dt_nn_dropout1d(NULL, NULL));
+}
+
+static void test_nn_dropout2d(void) {
+  EXPECT(VALUE_ERROR, "nn_dropout2d", dt_nn_dropout2d((const dt_nn_dropout2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_dropout2d", dt_nn_dropout2d((const dt_nn_dropout2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_dropout2d_options options = DT_NN_DROPOUT2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout2d", dt_nn_dropout2d(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_dropout2d", dt_nn_dropout2d(NULL, NULL));
+}
+
+static void test_nn_dropout3d(void) {
+  EXPECT(VALUE_ERROR, "nn_dropout3d", dt_nn_dropout3d((const dt_nn_dropout3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_dropout3d", dt_nn_dropout3d((const dt_nn_dropout3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_dropout3d_options options = DT_NN_DROPOUT3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout3d", dt_nn_dropout3d(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_dropout3d", dt_nn_dropout3d(NULL, NULL));
+}
+
+static void test_nn_alpha_dropout(void) {
+  EXPECT(VALUE_ERROR, "nn_alpha_dropout", dt_nn_alpha_dropout((const dt_nn_alpha_dropout_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_alpha_dropout", dt_nn_alpha_dropout((const dt_nn_alpha_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_alpha_dropout_options options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_alpha_dropout", dt_nn_alpha_dropout(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_alpha_dropout", dt_nn_alpha_dropout(NULL, NULL));
+}
+
+static void test_nn_feature_alpha_dropout(void) {
+  EXPECT(VALUE_ERROR, "nn_feature_alpha_dropout", dt_nn_feature_alpha_dropout((const dt_nn_feature_alpha_dropout_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_feature_alpha_dropout", dt_nn_feature_alpha_dropout((const dt_nn_feature_alpha_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_feature_alpha_dropout_options options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_feature_alpha_dropout", dt_nn_feature_alpha_dropout(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_feature_alpha_dropout", dt_nn_feature_alpha_dropout(NULL, NULL));
 }
 
 static void test_nn_embedding(void) {
@@ -588,6 +707,13 @@ static void test_nn_prelu(void) {
   EXPECT(TYPE_ERROR, "nn_prelu", dt_nn_prelu(NULL, NULL));
 }
 
+static void test_nn_rrelu(void) {
+  EXPECT(VALUE_ERROR, "nn_rrelu", dt_nn_rrelu((const dt_nn_rrelu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_rrelu", dt_nn_rrelu((const dt_nn_rrelu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_rrelu_options options = DT_NN_RRELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_rrelu", dt_nn_rrelu(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_rrelu", dt_nn_rrelu(NULL, NULL));
+}
+
 static void test_nn_softmin(void) {
   EXPECT(TYPE_ERROR, "nn_softmin", dt_nn_softmin(1, NULL));
 }
@@ -596,8 +722,36 @@ static void test_nn_softmax(void) {
   EXPECT(TYPE_ERROR, "nn_softmax", dt_nn_softmax(1, NULL));
 }
 
+static void test_nn_softmax2d(void) {
+  EXPECT(TYPE_ERROR, "nn_softmax2d", dt_nn_softmax2d(NULL));
+}
+
 static void test_nn_log_softmax(void) {
   EXPECT(TYPE_ERROR, "nn_log_softmax", dt_nn_log_softmax(1, NULL));
+}
+
+static void test_nn_cosine_similarity(void) {
+  EXPECT(VALUE_ERROR, "nn_cosine_similarity", dt_nn_cosine_similarity((const dt_nn_cosine_similarity_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_cosine_similarity", dt_nn_cosine_similarity((const dt_nn_cosine_similarity_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_cosine_similarity", dt_nn_cosine_similarity(NULL, NULL));
+}
+
+static void test_nn_pairwise_distance(void) {
+  EXPECT(VALUE_ERROR, "nn_pairwise_distance", dt_nn_pairwise_distance((const dt_nn_pairwise_distance_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_pairwise_distance", dt_nn_pairwise_distance((const dt_nn_pairwise_distance_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_pairwise_distance_options options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_pairwise_distance", dt_nn_pairwise_distance(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_pairwise_distance", dt_nn_pairwise_distance(NULL, NULL));
+}
+
+static void test_nn_bilinear(void) {
+  EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, (const dt_nn_bilinear_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_bilinear", dt_nn_bilinear(1, 1, 1, (const dt_nn_bilinear_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, NULL, NULL));
 }
 
 static void test_nn_mse_loss(void) {
@@ -818,8 +972,20 @@ int main(void) {
   test_nn_upsample();
   test_nn_batch_norm1d();
   test_nn_batch_norm2d();
+  test_nn_batch_norm3d();
+  test_nn_instance_norm1d();
+  test_nn_instance_norm2d();
+  test_nn_instance_norm3d();
+  test_nn_group_norm();
+  test_nn_rms_norm();
+  test_nn_local_response_norm();
   test_nn_layer_norm();
   test_nn_dropout();
+  test_nn_dropout1d();
+  test_nn_dropout2d();
+  test_nn_dropout3d();
+  test_nn_alpha_dropout();
+  test_nn_feature_alpha_dropout();
   test_nn_embedding();
   test_nn_flatten();
   test_nn_identity();
@@ -846,9 +1012,14 @@ int main(void) {
   test_nn_mish();
   test_nn_glu();
   test_nn_prelu();
+  test_nn_rrelu();
   test_nn_softmin();
   test_nn_softmax();
+  test_nn_softmax2d();
   test_nn_log_softmax();
+  test_nn_cosine_similarity();
+  test_nn_pairwise_distance();
+  test_nn_bilinear();
   test_nn_mse_loss();
   test_nn_l1_loss();
   test_nn_nll_loss();

@@ -1050,6 +1050,267 @@ static inline dt_module *T_do_nn_batch_norm2d(
   T_OPTIONS_(nn_batch_norm2d, \
     T_do_nn_batch_norm2d(num_features, &T_nn_batch_norm2d_o), __VA_ARGS__)
 
+/** T_nn_batch_norm3d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
+ *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
+ *     .dtype: dtype? = absent)
+ * (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, depth,
+ * height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+ * evaluation the running ones. The module. */
+typedef struct {
+  double eps;
+  T_Number momentum;
+  int affine;
+  int track_running_stats;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_batch_norm3d_options;
+static inline T_nn_batch_norm3d_options T_nn_batch_norm3d_defaults(void) {
+  T_nn_batch_norm3d_options options = {1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 1, 1, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_batch_norm3d(
+    int64_t num_features, const T_nn_batch_norm3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_batch_norm3d_options c_options = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
+  c_options.affine = options->affine;
+  c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_batch_norm3d(num_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_batch_norm3d(...) T_nn_batch_norm3d_with_(__VA_ARGS__, )
+#define T_nn_batch_norm3d_with_(num_features, ...) \
+  T_OPTIONS_(nn_batch_norm3d, \
+    T_do_nn_batch_norm3d(num_features, &T_nn_batch_norm3d_o), __VA_ARGS__)
+
+/** T_nn_instance_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine:
+ *     bool = false, .track_running_stats: bool = false, .bias: bool = true, .device: device? =
+ *     absent, .dtype: dtype? = absent)
+ * BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or without
+ * the batch. The module. */
+typedef struct {
+  double eps;
+  T_Number momentum;
+  int affine;
+  int track_running_stats;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_instance_norm1d_options;
+static inline T_nn_instance_norm1d_options T_nn_instance_norm1d_defaults(void) {
+  T_nn_instance_norm1d_options options = {
+    1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_instance_norm1d(
+    int64_t num_features, const T_nn_instance_norm1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_instance_norm1d_options c_options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
+  c_options.affine = options->affine;
+  c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_instance_norm1d(num_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_instance_norm1d(...) T_nn_instance_norm1d_with_(__VA_ARGS__, )
+#define T_nn_instance_norm1d_with_(num_features, ...) \
+  T_OPTIONS_(nn_instance_norm1d, \
+    T_do_nn_instance_norm1d(num_features, &T_nn_instance_norm1d_o), __VA_ARGS__)
+
+/** T_nn_instance_norm2d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine:
+ *     bool = false, .track_running_stats: bool = false, .bias: bool = true, .device: device? =
+ *     absent, .dtype: dtype? = absent)
+ * BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height, width], or
+ * without the batch. The module. */
+typedef struct {
+  double eps;
+  T_Number momentum;
+  int affine;
+  int track_running_stats;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_instance_norm2d_options;
+static inline T_nn_instance_norm2d_options T_nn_instance_norm2d_defaults(void) {
+  T_nn_instance_norm2d_options options = {
+    1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_instance_norm2d(
+    int64_t num_features, const T_nn_instance_norm2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_instance_norm2d_options c_options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
+  c_options.affine = options->affine;
+  c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_instance_norm2d(num_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_instance_norm2d(...) T_nn_instance_norm2d_with_(__VA_ARGS__, )
+#define T_nn_instance_norm2d_with_(num_features, ...) \
+  T_OPTIONS_(nn_instance_norm2d, \
+    T_do_nn_instance_norm2d(num_features, &T_nn_instance_norm2d_o), __VA_ARGS__)
+
+/** T_nn_instance_norm3d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine:
+ *     bool = false, .track_running_stats: bool = false, .bias: bool = true, .device: device? =
+ *     absent, .dtype: dtype? = absent)
+ * BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height,
+ * width], or without the batch. The module. */
+typedef struct {
+  double eps;
+  T_Number momentum;
+  int affine;
+  int track_running_stats;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_instance_norm3d_options;
+static inline T_nn_instance_norm3d_options T_nn_instance_norm3d_defaults(void) {
+  T_nn_instance_norm3d_options options = {
+    1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_instance_norm3d(
+    int64_t num_features, const T_nn_instance_norm3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_instance_norm3d_options c_options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
+  c_options.affine = options->affine;
+  c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_instance_norm3d(num_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_instance_norm3d(...) T_nn_instance_norm3d_with_(__VA_ARGS__, )
+#define T_nn_instance_norm3d_with_(num_features, ...) \
+  T_OPTIONS_(nn_instance_norm3d, \
+    T_do_nn_instance_norm3d(num_features, &T_nn_instance_norm3d_o), __VA_ARGS__)
+
+/** T_nn_group_norm(num_groups: i64, num_channels: i64, .eps: f64 = 1e-05, .affine: bool = true,
+ *     .bias: bool = true, .device: device? = absent, .dtype: dtype? = absent)
+ * (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of
+ * channels of [batch, channels, ...] (arXiv 1803.08494). The module. */
+typedef struct {
+  double eps;
+  int affine;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_group_norm_options;
+static inline T_nn_group_norm_options T_nn_group_norm_defaults(void) {
+  T_nn_group_norm_options options = {1e-05, 1, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_group_norm(
+    int64_t num_groups, int64_t num_channels, const T_nn_group_norm_options *options) {
+  dt_module *result = NULL;
+  dt_nn_group_norm_options c_options = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.affine = options->affine;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_group_norm(num_groups, num_channels, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_group_norm(...) T_nn_group_norm_with_(__VA_ARGS__, )
+#define T_nn_group_norm_with_(num_groups, num_channels, ...) \
+  T_OPTIONS_(nn_group_norm, \
+    T_do_nn_group_norm(num_groups, num_channels, &T_nn_group_norm_o), __VA_ARGS__)
+
+/** T_nn_rms_norm(normalized_shape: i64[1], .eps: f64? = absent, .elementwise_affine: bool = true,
+ *     .device: device? = absent, .dtype: dtype? = absent)
+ * input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions
+ * (arXiv 1910.07467). The module. */
+typedef struct {
+  T_Real eps;
+  int elementwise_affine;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_rms_norm_options;
+static inline T_nn_rms_norm_options T_nn_rms_norm_defaults(void) {
+  T_nn_rms_norm_options options = {{0, 0}, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_rms_norm(
+    T_Dims normalized_shape, const T_nn_rms_norm_options *options) {
+  dt_module *result = NULL;
+  dt_nn_rms_norm_options c_options = DT_NN_RMS_NORM_OPTIONS_INIT;
+  c_options.eps = options->eps.given ? &options->eps.value : NULL;
+  c_options.elementwise_affine = options->elementwise_affine;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_rms_norm(normalized_shape.p, normalized_shape.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_rms_norm(...) T_nn_rms_norm_with_(__VA_ARGS__, )
+#define T_nn_rms_norm_with_(normalized_shape, ...) \
+  T_OPTIONS_(nn_rms_norm, \
+    T_do_nn_rms_norm(normalized_shape, &T_nn_rms_norm_o), __VA_ARGS__)
+
+/** T_nn_local_response_norm(size: i64, .alpha: f64 = 0.0001, .beta: f64 = 0.75, .k: f64 = 1.0)
+ * input / (k + alpha * mean of the squares of neighbouring channels)^beta. The module. */
+typedef struct {
+  double alpha;
+  double beta;
+  double k;
+} T_nn_local_response_norm_options;
+static inline T_nn_local_response_norm_options T_nn_local_response_norm_defaults(void) {
+  T_nn_local_response_norm_options options = {0.0001, 0.75, 1.0};
+  return options;
+}
+static inline dt_module *T_do_nn_local_response_norm(
+    int64_t size, const T_nn_local_response_norm_options *options) {
+  dt_module *result = NULL;
+  dt_nn_local_response_norm_options c_options = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  c_options.alpha = options->alpha;
+  c_options.beta = options->beta;
+  c_options.k = options->k;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_local_response_norm(size, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_local_response_norm(...) T_nn_local_response_norm_with_(__VA_ARGS__, )
+#define T_nn_local_response_norm_with_(size, ...) \
+  T_OPTIONS_(nn_local_response_norm, \
+    T_do_nn_local_response_norm(size, &T_nn_local_response_norm_o), __VA_ARGS__)
+
 /** T_nn_layer_norm(normalized_shape: i64[1], .eps: f64 = 1e-05, .elementwise_affine: bool = true,
  *     .bias: bool = true, .device: device? = absent, .dtype: dtype? = absent)
  * (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
@@ -1107,6 +1368,129 @@ static inline dt_module *T_do_nn_dropout(const T_nn_dropout_options *options) {
 #define T_nn_dropout_with_(...) \
   T_OPTIONS_(nn_dropout, \
     T_do_nn_dropout(&T_nn_dropout_o), __VA_ARGS__)
+
+/** T_nn_dropout1d(.p: f64 = 0.5, .inplace: bool = false)
+ * Dropout of whole channels of [batch, channels, length], or without the batch. The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_dropout1d_options;
+static inline T_nn_dropout1d_options T_nn_dropout1d_defaults(void) {
+  T_nn_dropout1d_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_dropout1d(const T_nn_dropout1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_dropout1d_options c_options = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_dropout1d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_dropout1d(...) T_nn_dropout1d_with_(__VA_ARGS__, )
+#define T_nn_dropout1d_with_(...) \
+  T_OPTIONS_(nn_dropout1d, \
+    T_do_nn_dropout1d(&T_nn_dropout1d_o), __VA_ARGS__)
+
+/** T_nn_dropout2d(.p: f64 = 0.5, .inplace: bool = false)
+ * Dropout of whole channels of [batch, channels, height, width]. The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_dropout2d_options;
+static inline T_nn_dropout2d_options T_nn_dropout2d_defaults(void) {
+  T_nn_dropout2d_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_dropout2d(const T_nn_dropout2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_dropout2d_options c_options = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_dropout2d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_dropout2d(...) T_nn_dropout2d_with_(__VA_ARGS__, )
+#define T_nn_dropout2d_with_(...) \
+  T_OPTIONS_(nn_dropout2d, \
+    T_do_nn_dropout2d(&T_nn_dropout2d_o), __VA_ARGS__)
+
+/** T_nn_dropout3d(.p: f64 = 0.5, .inplace: bool = false)
+ * Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+ * The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_dropout3d_options;
+static inline T_nn_dropout3d_options T_nn_dropout3d_defaults(void) {
+  T_nn_dropout3d_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_dropout3d(const T_nn_dropout3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_dropout3d_options c_options = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_dropout3d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_dropout3d(...) T_nn_dropout3d_with_(__VA_ARGS__, )
+#define T_nn_dropout3d_with_(...) \
+  T_OPTIONS_(nn_dropout3d, \
+    T_do_nn_dropout3d(&T_nn_dropout3d_o), __VA_ARGS__)
+
+/** T_nn_alpha_dropout(.p: f64 = 0.5, .inplace: bool = false)
+ * In training, sets elements to the lowest value of SELU at random, and keeps mean and variance
+ * (arXiv 1706.02515). The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_alpha_dropout_options;
+static inline T_nn_alpha_dropout_options T_nn_alpha_dropout_defaults(void) {
+  T_nn_alpha_dropout_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_alpha_dropout(const T_nn_alpha_dropout_options *options) {
+  dt_module *result = NULL;
+  dt_nn_alpha_dropout_options c_options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_alpha_dropout(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_alpha_dropout(...) T_nn_alpha_dropout_with_(__VA_ARGS__, )
+#define T_nn_alpha_dropout_with_(...) \
+  T_OPTIONS_(nn_alpha_dropout, \
+    T_do_nn_alpha_dropout(&T_nn_alpha_dropout_o), __VA_ARGS__)
+
+/** T_nn_feature_alpha_dropout(.p: f64 = 0.5, .inplace: bool = false)
+ * AlphaDropout of whole channels. The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_feature_alpha_dropout_options;
+static inline T_nn_feature_alpha_dropout_options T_nn_feature_alpha_dropout_defaults(void) {
+  T_nn_feature_alpha_dropout_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_feature_alpha_dropout(
+    const T_nn_feature_alpha_dropout_options *options) {
+  dt_module *result = NULL;
+  dt_nn_feature_alpha_dropout_options c_options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_feature_alpha_dropout(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_feature_alpha_dropout(...) T_nn_feature_alpha_dropout_with_(__VA_ARGS__, )
+#define T_nn_feature_alpha_dropout_with_(...) \
+  T_OPTIONS_(nn_feature_alpha_dropout, \
+    T_do_nn_feature_alpha_dropout(&T_nn_feature_alpha_dropout_o), __VA_ARGS__)
 
 /** T_nn_embedding(num_embeddings: i64, embedding_dim: i64, .padding_idx: i64? = absent, .max_norm:
  *     f64? = absent, .norm_type: f64 = 2.0, .scale_grad_by_freq: bool = false, .sparse: bool =
@@ -1642,6 +2026,33 @@ static inline dt_module *T_do_nn_prelu(const T_nn_prelu_options *options) {
   T_OPTIONS_(nn_prelu, \
     T_do_nn_prelu(&T_nn_prelu_o), __VA_ARGS__)
 
+/** T_nn_rrelu(.lower: f64 = 0.125, .upper: f64 = 0.3333333333333333, .inplace: bool = false)
+ * LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+ * 1505.00853). The module. */
+typedef struct {
+  double lower;
+  double upper;
+  int inplace;
+} T_nn_rrelu_options;
+static inline T_nn_rrelu_options T_nn_rrelu_defaults(void) {
+  T_nn_rrelu_options options = {0.125, 0.3333333333333333, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_rrelu(const T_nn_rrelu_options *options) {
+  dt_module *result = NULL;
+  dt_nn_rrelu_options c_options = DT_NN_RRELU_OPTIONS_INIT;
+  c_options.lower = options->lower;
+  c_options.upper = options->upper;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_rrelu(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_rrelu(...) T_nn_rrelu_with_(__VA_ARGS__, )
+#define T_nn_rrelu_with_(...) \
+  T_OPTIONS_(nn_rrelu, \
+    T_do_nn_rrelu(&T_nn_rrelu_o), __VA_ARGS__)
+
 /** T_nn_softmin(dim: i64)
  * softmax of -input. The module. */
 static inline dt_module *T_nn_softmin(int64_t dim) {
@@ -1660,6 +2071,16 @@ static inline dt_module *T_nn_softmax(int64_t dim) {
   return T_own_module_(result);
 }
 
+/** T_nn_softmax2d()
+ * softmax over the channels of [batch, channels, height, width], or without the batch. The
+ * module. */
+static inline dt_module *T_nn_softmax2d(void) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_softmax2d(&result));
+  return T_own_module_(result);
+}
+
 /** T_nn_log_softmax(dim: i64)
  * log(softmax(input)), without overflow. The module. */
 static inline dt_module *T_nn_log_softmax(int64_t dim) {
@@ -1668,6 +2089,86 @@ static inline dt_module *T_nn_log_softmax(int64_t dim) {
   T_check(dt_nn_log_softmax(dim, &result));
   return T_own_module_(result);
 }
+
+/** T_nn_cosine_similarity(.dim: i64 = 1, .eps: f64 = 1e-08)
+ * Cosine of the angle between vectors along a dimension. The module. */
+typedef struct {
+  int64_t dim;
+  double eps;
+} T_nn_cosine_similarity_options;
+static inline T_nn_cosine_similarity_options T_nn_cosine_similarity_defaults(void) {
+  T_nn_cosine_similarity_options options = {1, 1e-08};
+  return options;
+}
+static inline dt_module *T_do_nn_cosine_similarity(const T_nn_cosine_similarity_options *options) {
+  dt_module *result = NULL;
+  dt_nn_cosine_similarity_options c_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  c_options.dim = options->dim;
+  c_options.eps = options->eps;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_cosine_similarity(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_cosine_similarity(...) T_nn_cosine_similarity_with_(__VA_ARGS__, )
+#define T_nn_cosine_similarity_with_(...) \
+  T_OPTIONS_(nn_cosine_similarity, \
+    T_do_nn_cosine_similarity(&T_nn_cosine_similarity_o), __VA_ARGS__)
+
+/** T_nn_pairwise_distance(.p: f64 = 2.0, .eps: f64 = 1e-06, .keepdim: bool = false)
+ * norm(x1 - x2 + eps) along the last dimension. The module. */
+typedef struct {
+  double p;
+  double eps;
+  int keepdim;
+} T_nn_pairwise_distance_options;
+static inline T_nn_pairwise_distance_options T_nn_pairwise_distance_defaults(void) {
+  T_nn_pairwise_distance_options options = {2.0, 1e-06, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_pairwise_distance(const T_nn_pairwise_distance_options *options) {
+  dt_module *result = NULL;
+  dt_nn_pairwise_distance_options c_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.eps = options->eps;
+  c_options.keepdim = options->keepdim;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_pairwise_distance(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_pairwise_distance(...) T_nn_pairwise_distance_with_(__VA_ARGS__, )
+#define T_nn_pairwise_distance_with_(...) \
+  T_OPTIONS_(nn_pairwise_distance, \
+    T_do_nn_pairwise_distance(&T_nn_pairwise_distance_o), __VA_ARGS__)
+
+/** T_nn_bilinear(in1_features: i64, in2_features: i64, out_features: i64, .bias: bool = true,
+ *     .device: device? = absent, .dtype: dtype? = absent)
+ * input1 @ weight[k] @ input2 + bias, for each row and each k. The module. */
+typedef struct {
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_bilinear_options;
+static inline T_nn_bilinear_options T_nn_bilinear_defaults(void) {
+  T_nn_bilinear_options options = {1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const T_nn_bilinear_options *options) {
+  dt_module *result = NULL;
+  dt_nn_bilinear_options c_options = DT_NN_BILINEAR_OPTIONS_INIT;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_bilinear(in1_features, in2_features, out_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_bilinear(...) T_nn_bilinear_with_(__VA_ARGS__, )
+#define T_nn_bilinear_with_(in1_features, in2_features, out_features, ...) \
+  T_OPTIONS_(nn_bilinear, \
+    T_do_nn_bilinear(in1_features, in2_features, out_features, &T_nn_bilinear_o), __VA_ARGS__)
 
 /** T_nn_mse_loss(.reduction: reduction = mean)
  * (input - target) squared. The module. */
@@ -2857,6 +3358,106 @@ static inline dt_lr_scheduler *T_do_optim_step_lr(
 #define T_optim_step_lr_with_(optimizer, step_size, ...) \
   T_OPTIONS_(optim_step_lr, \
     T_do_optim_step_lr(optimizer, step_size, &T_optim_step_lr_o), __VA_ARGS__)
+
+/** T_optim_multi_step_lr(optimizer: optimizer, milestones: i64[], .gamma: f64 = 0.1)
+ * Multiplies the learning rate by gamma at each milestone. */
+typedef struct {
+  double gamma;
+} T_optim_multi_step_lr_options;
+static inline T_optim_multi_step_lr_options T_optim_multi_step_lr_defaults(void) {
+  T_optim_multi_step_lr_options options = {0.1};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_multi_step_lr(
+    dt_optimizer *optimizer, T_Dims milestones, const T_optim_multi_step_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_multi_step_lr(optimizer, milestones.p, milestones.n, options->gamma, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_multi_step_lr(...) T_optim_multi_step_lr_with_(__VA_ARGS__, )
+#define T_optim_multi_step_lr_with_(optimizer, milestones, ...) \
+  T_OPTIONS_(optim_multi_step_lr, \
+    T_do_optim_multi_step_lr(optimizer, milestones, &T_optim_multi_step_lr_o), __VA_ARGS__)
+
+/** T_optim_constant_lr(optimizer: optimizer, .factor: f64 = 0.3333333333333333, .total_iters: i64 =
+ *     5)
+ * Multiplies the learning rate by a factor until an epoch. */
+typedef struct {
+  double factor;
+  int64_t total_iters;
+} T_optim_constant_lr_options;
+static inline T_optim_constant_lr_options T_optim_constant_lr_defaults(void) {
+  T_optim_constant_lr_options options = {0.3333333333333333, 5};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_constant_lr(
+    dt_optimizer *optimizer, const T_optim_constant_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_constant_lr(optimizer, options->factor, options->total_iters, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_constant_lr(...) T_optim_constant_lr_with_(__VA_ARGS__, )
+#define T_optim_constant_lr_with_(optimizer, ...) \
+  T_OPTIONS_(optim_constant_lr, \
+    T_do_optim_constant_lr(optimizer, &T_optim_constant_lr_o), __VA_ARGS__)
+
+/** T_optim_linear_lr(optimizer: optimizer, .start_factor: f64 = 0.3333333333333333, .end_factor:
+ *     f64 = 1.0, .total_iters: i64 = 5)
+ * Moves the factor of the learning rate in a straight line. */
+typedef struct {
+  double start_factor;
+  double end_factor;
+  int64_t total_iters;
+} T_optim_linear_lr_options;
+static inline T_optim_linear_lr_options T_optim_linear_lr_defaults(void) {
+  T_optim_linear_lr_options options = {0.3333333333333333, 1.0, 5};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_linear_lr(
+    dt_optimizer *optimizer, const T_optim_linear_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_linear_lr(
+    optimizer, options->start_factor, options->end_factor, options->total_iters, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_linear_lr(...) T_optim_linear_lr_with_(__VA_ARGS__, )
+#define T_optim_linear_lr_with_(optimizer, ...) \
+  T_OPTIONS_(optim_linear_lr, \
+    T_do_optim_linear_lr(optimizer, &T_optim_linear_lr_o), __VA_ARGS__)
+
+/** T_optim_exponential_lr(optimizer: optimizer, gamma: f64)
+ * Multiplies the learning rate by gamma every epoch. */
+static inline dt_lr_scheduler *T_optim_exponential_lr(dt_optimizer *optimizer, double gamma) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_exponential_lr(optimizer, gamma, &result));
+  return T_own_lr_scheduler_(result);
+}
+
+/** T_optim_polynomial_lr(optimizer: optimizer, .total_iters: i64 = 5, .power: f64 = 1.0)
+ * Lowers the learning rate to 0 along a polynomial. */
+typedef struct {
+  int64_t total_iters;
+  double power;
+} T_optim_polynomial_lr_options;
+static inline T_optim_polynomial_lr_options T_optim_polynomial_lr_defaults(void) {
+  T_optim_polynomial_lr_options options = {5, 1.0};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_polynomial_lr(
+    dt_optimizer *optimizer, const T_optim_polynomial_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_polynomial_lr(optimizer, options->total_iters, options->power, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_polynomial_lr(...) T_optim_polynomial_lr_with_(__VA_ARGS__, )
+#define T_optim_polynomial_lr_with_(optimizer, ...) \
+  T_OPTIONS_(optim_polynomial_lr, \
+    T_do_optim_polynomial_lr(optimizer, &T_optim_polynomial_lr_o), __VA_ARGS__)
 
 /** T_optim_cosine_annealing_lr(optimizer: optimizer, t_max: i64, .eta_min: f64 = 0.0)
  * Lowers the learning rate along half a cosine (arXiv 1608.03983). */
@@ -7174,6 +7775,113 @@ static inline dt_tensor *T_do_layer_norm(
   T_OPTIONS_(layer_norm, \
     T_do_layer_norm(input, normalized_shape, &T_layer_norm_o), __VA_ARGS__)
 
+/** T_rms_norm(input: tensor, normalized_shape: i64[1], .weight: tensor? = absent, .eps: f64? =
+ *     absent)
+ * input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions
+ * (arXiv 1910.07467). */
+typedef struct {
+  dt_tensor *weight;
+  T_Real eps;
+} T_rms_norm_options;
+static inline T_rms_norm_options T_rms_norm_defaults(void) {
+  T_rms_norm_options options = {NULL, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_rms_norm(
+    dt_tensor *input, T_Dims normalized_shape, const T_rms_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rms_norm(
+    input, normalized_shape.p, normalized_shape.n, options->weight,
+    options->eps.given ? &options->eps.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_rms_norm(...) T_rms_norm_with_(__VA_ARGS__, )
+#define T_rms_norm_with_(input, normalized_shape, ...) \
+  T_OPTIONS_(rms_norm, \
+    T_do_rms_norm(input, normalized_shape, &T_rms_norm_o), __VA_ARGS__)
+
+/** T_group_norm(input: tensor, num_groups: i64, .weight: tensor? = absent, .bias: tensor? = absent,
+ *     .eps: f64 = 1e-05)
+ * (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over
+ * each image's groups of channels (arXiv 1803.08494). */
+typedef struct {
+  dt_tensor *weight;
+  dt_tensor *bias;
+  double eps;
+} T_group_norm_options;
+static inline T_group_norm_options T_group_norm_defaults(void) {
+  T_group_norm_options options = {NULL, NULL, 1e-05};
+  return options;
+}
+static inline dt_tensor *T_do_group_norm(
+    dt_tensor *input, int64_t num_groups, const T_group_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_group_norm(input, num_groups, options->weight, options->bias, options->eps, &result));
+  return T_own_tensor_(result);
+}
+#define T_group_norm(...) T_group_norm_with_(__VA_ARGS__, )
+#define T_group_norm_with_(input, num_groups, ...) \
+  T_OPTIONS_(group_norm, \
+    T_do_group_norm(input, num_groups, &T_group_norm_o), __VA_ARGS__)
+
+/** T_instance_norm(input: tensor, .running_mean: tensor? = absent, .running_var: tensor? = absent,
+ *     .weight: tensor? = absent, .bias: tensor? = absent, .use_input_stats: bool = true,
+ *     .momentum: f64 = 0.1, .eps: f64 = 1e-05)
+ * batch_norm of each image by itself (arXiv 1607.08022). */
+typedef struct {
+  dt_tensor *running_mean;
+  dt_tensor *running_var;
+  dt_tensor *weight;
+  dt_tensor *bias;
+  int use_input_stats;
+  double momentum;
+  double eps;
+} T_instance_norm_options;
+static inline T_instance_norm_options T_instance_norm_defaults(void) {
+  T_instance_norm_options options = {NULL, NULL, NULL, NULL, 1, 0.1, 1e-05};
+  return options;
+}
+static inline dt_tensor *T_do_instance_norm(
+    dt_tensor *input, const T_instance_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_instance_norm(
+    input, options->running_mean, options->running_var, options->weight, options->bias,
+    options->use_input_stats, options->momentum, options->eps, &result));
+  return T_own_tensor_(result);
+}
+#define T_instance_norm(...) T_instance_norm_with_(__VA_ARGS__, )
+#define T_instance_norm_with_(input, ...) \
+  T_OPTIONS_(instance_norm, \
+    T_do_instance_norm(input, &T_instance_norm_o), __VA_ARGS__)
+
+/** T_local_response_norm(input: tensor, size: i64, .alpha: f64 = 0.0001, .beta: f64 = 0.75, .k: f64
+ *     = 1.0)
+ * input / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that are
+ * missing count as 0. */
+typedef struct {
+  double alpha;
+  double beta;
+  double k;
+} T_local_response_norm_options;
+static inline T_local_response_norm_options T_local_response_norm_defaults(void) {
+  T_local_response_norm_options options = {0.0001, 0.75, 1.0};
+  return options;
+}
+static inline dt_tensor *T_do_local_response_norm(
+    dt_tensor *input, int64_t size, const T_local_response_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_local_response_norm(input, size, options->alpha, options->beta, options->k, &result));
+  return T_own_tensor_(result);
+}
+#define T_local_response_norm(...) T_local_response_norm_with_(__VA_ARGS__, )
+#define T_local_response_norm_with_(input, size, ...) \
+  T_OPTIONS_(local_response_norm, \
+    T_do_local_response_norm(input, size, &T_local_response_norm_o), __VA_ARGS__)
+
 /** T_softmax(input: tensor, dim: i64, .dtype: dtype? = absent)
  * exp(input) / sum(exp(input)) along a dimension, without overflow. */
 typedef struct {
@@ -7255,6 +7963,282 @@ static inline dt_tensor *T_do_dropout_(dt_tensor *input, const T_dropout__option
 #define T_dropout__with_(input, ...) \
   T_OPTIONS_(dropout_, \
     T_do_dropout_(input, &T_dropout__o), __VA_ARGS__)
+
+/** T_dropout1d(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * Dropout of whole channels of [batch, channels, length] or [channels, length]. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout1d_options;
+static inline T_dropout1d_options T_dropout1d_defaults(void) {
+  T_dropout1d_options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout1d(dt_tensor *input, const T_dropout1d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dropout1d(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_dropout1d(...) T_dropout1d_with_(__VA_ARGS__, )
+#define T_dropout1d_with_(input, ...) \
+  T_OPTIONS_(dropout1d, \
+    T_do_dropout1d(input, &T_dropout1d_o), __VA_ARGS__)
+
+/** T_dropout1d_(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * In-place version of `dropout1d`. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout1d__options;
+static inline T_dropout1d__options T_dropout1d__defaults(void) {
+  T_dropout1d__options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout1d_(dt_tensor *input, const T_dropout1d__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_dropout1d_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_dropout1d_(...) T_dropout1d__with_(__VA_ARGS__, )
+#define T_dropout1d__with_(input, ...) \
+  T_OPTIONS_(dropout1d_, \
+    T_do_dropout1d_(input, &T_dropout1d__o), __VA_ARGS__)
+
+/** T_dropout2d(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * Dropout of whole channels of [batch, channels, ...]. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout2d_options;
+static inline T_dropout2d_options T_dropout2d_defaults(void) {
+  T_dropout2d_options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout2d(dt_tensor *input, const T_dropout2d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dropout2d(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_dropout2d(...) T_dropout2d_with_(__VA_ARGS__, )
+#define T_dropout2d_with_(input, ...) \
+  T_OPTIONS_(dropout2d, \
+    T_do_dropout2d(input, &T_dropout2d_o), __VA_ARGS__)
+
+/** T_dropout2d_(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * In-place version of `dropout2d`. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout2d__options;
+static inline T_dropout2d__options T_dropout2d__defaults(void) {
+  T_dropout2d__options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout2d_(dt_tensor *input, const T_dropout2d__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_dropout2d_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_dropout2d_(...) T_dropout2d__with_(__VA_ARGS__, )
+#define T_dropout2d__with_(input, ...) \
+  T_OPTIONS_(dropout2d_, \
+    T_do_dropout2d_(input, &T_dropout2d__o), __VA_ARGS__)
+
+/** T_dropout3d(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * Dropout of whole channels of [batch, channels, depth, height, width], or without the batch. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout3d_options;
+static inline T_dropout3d_options T_dropout3d_defaults(void) {
+  T_dropout3d_options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout3d(dt_tensor *input, const T_dropout3d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dropout3d(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_dropout3d(...) T_dropout3d_with_(__VA_ARGS__, )
+#define T_dropout3d_with_(input, ...) \
+  T_OPTIONS_(dropout3d, \
+    T_do_dropout3d(input, &T_dropout3d_o), __VA_ARGS__)
+
+/** T_dropout3d_(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * In-place version of `dropout3d`. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout3d__options;
+static inline T_dropout3d__options T_dropout3d__defaults(void) {
+  T_dropout3d__options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout3d_(dt_tensor *input, const T_dropout3d__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_dropout3d_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_dropout3d_(...) T_dropout3d__with_(__VA_ARGS__, )
+#define T_dropout3d__with_(input, ...) \
+  T_OPTIONS_(dropout3d_, \
+    T_do_dropout3d_(input, &T_dropout3d__o), __VA_ARGS__)
+
+/** T_alpha_dropout(input: tensor, .p: f64 = 0.5, .training: bool = false)
+ * Dropout for selu: the dropped elements get its lowest value, and mean and variance are kept
+ * (arXiv 1706.02515). */
+typedef struct {
+  double p;
+  int training;
+} T_alpha_dropout_options;
+static inline T_alpha_dropout_options T_alpha_dropout_defaults(void) {
+  T_alpha_dropout_options options = {0.5, 0};
+  return options;
+}
+static inline dt_tensor *T_do_alpha_dropout(
+    dt_tensor *input, const T_alpha_dropout_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_alpha_dropout(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_alpha_dropout(...) T_alpha_dropout_with_(__VA_ARGS__, )
+#define T_alpha_dropout_with_(input, ...) \
+  T_OPTIONS_(alpha_dropout, \
+    T_do_alpha_dropout(input, &T_alpha_dropout_o), __VA_ARGS__)
+
+/** T_alpha_dropout_(input: tensor, .p: f64 = 0.5, .training: bool = false)
+ * In-place version of `alpha_dropout`. */
+typedef struct {
+  double p;
+  int training;
+} T_alpha_dropout__options;
+static inline T_alpha_dropout__options T_alpha_dropout__defaults(void) {
+  T_alpha_dropout__options options = {0.5, 0};
+  return options;
+}
+static inline dt_tensor *T_do_alpha_dropout_(
+    dt_tensor *input, const T_alpha_dropout__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_alpha_dropout_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_alpha_dropout_(...) T_alpha_dropout__with_(__VA_ARGS__, )
+#define T_alpha_dropout__with_(input, ...) \
+  T_OPTIONS_(alpha_dropout_, \
+    T_do_alpha_dropout_(input, &T_alpha_dropout__o), __VA_ARGS__)
+
+/** T_feature_alpha_dropout(input: tensor, .p: f64 = 0.5, .training: bool = false)
+ * alpha_dropout of whole channels of [batch, channels, ...]. */
+typedef struct {
+  double p;
+  int training;
+} T_feature_alpha_dropout_options;
+static inline T_feature_alpha_dropout_options T_feature_alpha_dropout_defaults(void) {
+  T_feature_alpha_dropout_options options = {0.5, 0};
+  return options;
+}
+static inline dt_tensor *T_do_feature_alpha_dropout(
+    dt_tensor *input, const T_feature_alpha_dropout_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_feature_alpha_dropout(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_feature_alpha_dropout(...) T_feature_alpha_dropout_with_(__VA_ARGS__, )
+#define T_feature_alpha_dropout_with_(input, ...) \
+  T_OPTIONS_(feature_alpha_dropout, \
+    T_do_feature_alpha_dropout(input, &T_feature_alpha_dropout_o), __VA_ARGS__)
+
+/** T_feature_alpha_dropout_(input: tensor, .p: f64 = 0.5, .training: bool = false)
+ * In-place version of `feature_alpha_dropout`. */
+typedef struct {
+  double p;
+  int training;
+} T_feature_alpha_dropout__options;
+static inline T_feature_alpha_dropout__options T_feature_alpha_dropout__defaults(void) {
+  T_feature_alpha_dropout__options options = {0.5, 0};
+  return options;
+}
+static inline dt_tensor *T_do_feature_alpha_dropout_(
+    dt_tensor *input, const T_feature_alpha_dropout__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_feature_alpha_dropout_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_feature_alpha_dropout_(...) T_feature_alpha_dropout__with_(__VA_ARGS__, )
+#define T_feature_alpha_dropout__with_(input, ...) \
+  T_OPTIONS_(feature_alpha_dropout_, \
+    T_do_feature_alpha_dropout_(input, &T_feature_alpha_dropout__o), __VA_ARGS__)
+
+/** T_rrelu(input: tensor, .lower: f64 = 0.125, .upper: f64 = 0.3333333333333333, .training: bool =
+ *     false)
+ * leaky_relu with slopes drawn at random (arXiv 1505.00853). */
+typedef struct {
+  double lower;
+  double upper;
+  int training;
+} T_rrelu_options;
+static inline T_rrelu_options T_rrelu_defaults(void) {
+  T_rrelu_options options = {0.125, 0.3333333333333333, 0};
+  return options;
+}
+static inline dt_tensor *T_do_rrelu(dt_tensor *input, const T_rrelu_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rrelu(input, options->lower, options->upper, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_rrelu(...) T_rrelu_with_(__VA_ARGS__, )
+#define T_rrelu_with_(input, ...) \
+  T_OPTIONS_(rrelu, \
+    T_do_rrelu(input, &T_rrelu_o), __VA_ARGS__)
+
+/** T_rrelu_(input: tensor, .lower: f64 = 0.125, .upper: f64 = 0.3333333333333333, .training: bool =
+ *     false)
+ * In-place version of `rrelu`. */
+typedef struct {
+  double lower;
+  double upper;
+  int training;
+} T_rrelu__options;
+static inline T_rrelu__options T_rrelu__defaults(void) {
+  T_rrelu__options options = {0.125, 0.3333333333333333, 0};
+  return options;
+}
+static inline dt_tensor *T_do_rrelu_(dt_tensor *input, const T_rrelu__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_rrelu_(input, options->lower, options->upper, options->training)) ? input : NULL;
+}
+#define T_rrelu_(...) T_rrelu__with_(__VA_ARGS__, )
+#define T_rrelu__with_(input, ...) \
+  T_OPTIONS_(rrelu_, \
+    T_do_rrelu_(input, &T_rrelu__o), __VA_ARGS__)
+
+/** T_gumbel_softmax(logits: tensor, .tau: f64 = 1.0, .hard: bool = false, .eps: f64 = 1e-10, .dim:
+ *     i64 = -1)
+ * A sample of a softened categorical distribution: softmax((logits + Gumbel noise) / tau) (arXiv
+ * 1611.00712). */
+typedef struct {
+  double tau;
+  int hard;
+  double eps;
+  int64_t dim;
+} T_gumbel_softmax_options;
+static inline T_gumbel_softmax_options T_gumbel_softmax_defaults(void) {
+  T_gumbel_softmax_options options = {1.0, 0, 1e-10, -1};
+  return options;
+}
+static inline dt_tensor *T_do_gumbel_softmax(
+    dt_tensor *logits, const T_gumbel_softmax_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gumbel_softmax(
+    logits, options->tau, options->hard, options->eps, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_gumbel_softmax(...) T_gumbel_softmax_with_(__VA_ARGS__, )
+#define T_gumbel_softmax_with_(logits, ...) \
+  T_OPTIONS_(gumbel_softmax, \
+    T_do_gumbel_softmax(logits, &T_gumbel_softmax_o), __VA_ARGS__)
 
 /** T_embedding(input: tensor, weight: tensor, .padding_idx: i64? = absent, .max_norm: f64? =
  *     absent, .norm_type: f64 = 2.0, .scale_grad_by_freq: bool = false, .sparse: bool = false)

@@ -1786,6 +1786,118 @@ struct NnBatchNorm2dOptions {
   std::optional<DType> dtype = std::nullopt;
 };
 
+// Named arguments of dt_nn_batch_norm3d.
+struct NnBatchNorm3dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_instance_norm1d.
+struct NnInstanceNorm1dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_instance_norm2d.
+struct NnInstanceNorm2dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_instance_norm3d.
+struct NnInstanceNorm3dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_group_norm.
+struct NnGroupNormOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_rms_norm.
+struct NnRmsNormOptions {
+  // Added to the mean of squares; absent means the dtype's smallest difference from 1.
+  std::optional<double> eps = std::nullopt;
+  // Whether there is a weight.
+  bool elementwise_affine = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_local_response_norm.
+struct NnLocalResponseNormOptions {
+  // Factor of the mean of their squares.
+  double alpha = 0.0001;
+  // The exponent.
+  double beta = 0.75;
+  // Added before it is taken.
+  double k = 1.0;
+};
+
 // Named arguments of dt_nn_layer_norm.
 struct NnLayerNormOptions {
   // Added to the variance.
@@ -1805,6 +1917,46 @@ struct NnDropoutOptions {
   // Probability of an element to become 0.
   double p = 0.5;
   // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout1d.
+struct NnDropout1dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout2d.
+struct NnDropout2dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout3d.
+struct NnDropout3dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_alpha_dropout.
+struct NnAlphaDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Has no effect, as in PyTorch.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_feature_alpha_dropout.
+struct NnFeatureAlphaDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Has no effect, as in PyTorch.
   bool inplace = false;
 };
 
@@ -1954,6 +2106,44 @@ struct NnPreluOptions {
   int64_t num_parameters = 1;
   // What the slopes begin with.
   double init = 0.25;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_rrelu.
+struct NnRreluOptions {
+  // The smallest slope for negative inputs.
+  double lower = 0.125;
+  // The largest slope.
+  double upper = 0.3333333333333333;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_cosine_similarity.
+struct NnCosineSimilarityOptions {
+  // The dimension.
+  int64_t dim = 1;
+  // What lengths are at least.
+  double eps = 1e-08;
+};
+
+// Named arguments of dt_nn_pairwise_distance.
+struct NnPairwiseDistanceOptions {
+  // The exponent of the norm.
+  double p = 2.0;
+  // What is added to each difference.
+  double eps = 1e-06;
+  // Keep the last dimension, with size 1.
+  bool keepdim = false;
+};
+
+// Named arguments of dt_nn_bilinear.
+struct NnBilinearOptions {
+  // Whether there is a bias.
+  bool bias = true;
   // Where its tensors are made.
   std::optional<Device> device = std::nullopt;
   // Element type of its tensors.
@@ -6235,6 +6425,124 @@ inline Module BatchNorm2d(int64_t num_features, const NnBatchNorm2dOptions& opti
   return dumbtorch::Module(out);
 }
 
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, depth,
+// height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+// evaluation the running ones. The module.
+inline Module BatchNorm3d(int64_t num_features, const NnBatchNorm3dOptions& options = {}) {
+  dt_nn_batch_norm3d_options options_c = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
+  options_c.affine = options.affine;
+  options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_batch_norm3d(num_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or without the
+// batch. The module.
+inline Module InstanceNorm1d(int64_t num_features, const NnInstanceNorm1dOptions& options = {}) {
+  dt_nn_instance_norm1d_options options_c = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
+  options_c.affine = options.affine;
+  options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_instance_norm1d(num_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height, width], or
+// without the batch. The module.
+inline Module InstanceNorm2d(int64_t num_features, const NnInstanceNorm2dOptions& options = {}) {
+  dt_nn_instance_norm2d_options options_c = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
+  options_c.affine = options.affine;
+  options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_instance_norm2d(num_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height, width],
+// or without the batch. The module.
+inline Module InstanceNorm3d(int64_t num_features, const NnInstanceNorm3dOptions& options = {}) {
+  dt_nn_instance_norm3d_options options_c = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
+  options_c.affine = options.affine;
+  options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_instance_norm3d(num_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of channels
+// of [batch, channels, ...] (arXiv 1803.08494). The module.
+inline Module GroupNorm(
+    int64_t num_groups, int64_t num_channels, const NnGroupNormOptions& options = {}) {
+  dt_nn_group_norm_options options_c = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.affine = options.affine;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_group_norm(num_groups, num_channels, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+// 1910.07467). The module.
+inline Module RMSNorm(const Ints& normalized_shape, const NnRmsNormOptions& options = {}) {
+  dt_nn_rms_norm_options options_c = DT_NN_RMS_NORM_OPTIONS_INIT;
+  options_c.eps = detail::pointer(options.eps);
+  options_c.elementwise_affine = options.elementwise_affine;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_rms_norm(normalized_shape.data(), normalized_shape.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input / (k + alpha * mean of the squares of neighbouring channels)^beta. The module.
+inline Module LocalResponseNorm(int64_t size, const NnLocalResponseNormOptions& options = {}) {
+  dt_nn_local_response_norm_options options_c = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  options_c.alpha = options.alpha;
+  options_c.beta = options.beta;
+  options_c.k = options.k;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_local_response_norm(size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
 // dimensions (arXiv 1607.06450). The module.
 inline Module LayerNorm(const Ints& normalized_shape, const NnLayerNormOptions& options = {}) {
@@ -6257,6 +6565,58 @@ inline Module Dropout(const NnDropoutOptions& options = {}) {
   options_c.inplace = options.inplace;
   dt_module* out = nullptr;
   detail::check(dt_nn_dropout(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Dropout of whole channels of [batch, channels, length], or without the batch. The module.
+inline Module Dropout1d(const NnDropout1dOptions& options = {}) {
+  dt_nn_dropout1d_options options_c = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_dropout1d(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Dropout of whole channels of [batch, channels, height, width]. The module.
+inline Module Dropout2d(const NnDropout2dOptions& options = {}) {
+  dt_nn_dropout2d_options options_c = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_dropout2d(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Dropout of whole channels of [batch, channels, depth, height, width], or without the batch. The
+// module.
+inline Module Dropout3d(const NnDropout3dOptions& options = {}) {
+  dt_nn_dropout3d_options options_c = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_dropout3d(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// In training, sets elements to the lowest value of SELU at random, and keeps mean and variance
+// (arXiv 1706.02515). The module.
+inline Module AlphaDropout(const NnAlphaDropoutOptions& options = {}) {
+  dt_nn_alpha_dropout_options options_c = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_alpha_dropout(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// AlphaDropout of whole channels. The module.
+inline Module FeatureAlphaDropout(const NnFeatureAlphaDropoutOptions& options = {}) {
+  dt_nn_feature_alpha_dropout_options options_c = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_feature_alpha_dropout(&options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -6502,6 +6862,18 @@ inline Module PReLU(const NnPreluOptions& options = {}) {
   return dumbtorch::Module(out);
 }
 
+// LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+// 1505.00853). The module.
+inline Module RReLU(const NnRreluOptions& options = {}) {
+  dt_nn_rrelu_options options_c = DT_NN_RRELU_OPTIONS_INIT;
+  options_c.lower = options.lower;
+  options_c.upper = options.upper;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_rrelu(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // softmax of -input. The module.
 inline Module Softmin(int64_t dim) {
   dt_module* out = nullptr;
@@ -6516,10 +6888,52 @@ inline Module Softmax(int64_t dim) {
   return dumbtorch::Module(out);
 }
 
+// softmax over the channels of [batch, channels, height, width], or without the batch. The module.
+inline Module Softmax2d() {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_softmax2d(&out));
+  return dumbtorch::Module(out);
+}
+
 // log(softmax(input)), without overflow. The module.
 inline Module LogSoftmax(int64_t dim) {
   dt_module* out = nullptr;
   detail::check(dt_nn_log_softmax(dim, &out));
+  return dumbtorch::Module(out);
+}
+
+// Cosine of the angle between vectors along a dimension. The module.
+inline Module CosineSimilarity(const NnCosineSimilarityOptions& options = {}) {
+  dt_nn_cosine_similarity_options options_c = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  options_c.dim = options.dim;
+  options_c.eps = options.eps;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_cosine_similarity(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// norm(x1 - x2 + eps) along the last dimension. The module.
+inline Module PairwiseDistance(const NnPairwiseDistanceOptions& options = {}) {
+  dt_nn_pairwise_distance_options options_c = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.eps = options.eps;
+  options_c.keepdim = options.keepdim;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_pairwise_distance(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
+inline Module Bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const NnBilinearOptions& options = {}) {
+  dt_nn_bilinear_options options_c = DT_NN_BILINEAR_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_bilinear(in1_features, in2_features, out_features, &options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -7102,6 +7516,47 @@ inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double 
   return dumbtorch::LrScheduler(out);
 }
 
+// Multiplies the learning rate by gamma at each milestone.
+inline LrScheduler MultiStepLR(
+    const Optimizer& optimizer, const Ints& milestones, double gamma = 0.1) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_multi_step_lr(
+    optimizer.handle(), milestones.data(), milestones.size(), gamma, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Multiplies the learning rate by a factor until an epoch.
+inline LrScheduler ConstantLR(
+    const Optimizer& optimizer, double factor = 0.3333333333333333, int64_t total_iters = 5) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_constant_lr(optimizer.handle(), factor, total_iters, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Moves the factor of the learning rate in a straight line.
+inline LrScheduler LinearLR(
+    const Optimizer& optimizer, double start_factor = 0.3333333333333333, double end_factor = 1.0,
+    int64_t total_iters = 5) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_linear_lr(optimizer.handle(), start_factor, end_factor, total_iters, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Multiplies the learning rate by gamma every epoch.
+inline LrScheduler ExponentialLR(const Optimizer& optimizer, double gamma) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_exponential_lr(optimizer.handle(), gamma, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Lowers the learning rate to 0 along a polynomial.
+inline LrScheduler PolynomialLR(
+    const Optimizer& optimizer, int64_t total_iters = 5, double power = 1.0) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_polynomial_lr(optimizer.handle(), total_iters, power, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
 // Lowers the learning rate along half a cosine (arXiv 1608.03983).
 inline LrScheduler CosineAnnealingLR(
     const Optimizer& optimizer, int64_t t_max, double eta_min = 0.0) {
@@ -7587,6 +8042,49 @@ inline Tensor layer_norm(
   return Tensor(out);
 }
 
+// input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+// 1910.07467).
+inline Tensor rms_norm(
+    const Tensor& input, const Ints& normalized_shape, const Tensor& weight = {},
+    std::optional<double> eps = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rms_norm(
+    input.handle(), normalized_shape.data(), normalized_shape.size(), weight.handle(),
+    detail::pointer(eps), &out));
+  return Tensor(out);
+}
+
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over each
+// image's groups of channels (arXiv 1803.08494).
+inline Tensor group_norm(
+    const Tensor& input, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
+    double eps = 1e-05) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_group_norm(input.handle(), num_groups, weight.handle(), bias.handle(), eps, &out));
+  return Tensor(out);
+}
+
+// batch_norm of each image by itself (arXiv 1607.08022).
+inline Tensor instance_norm(
+    const Tensor& input, const Tensor& running_mean = {}, const Tensor& running_var = {},
+    const Tensor& weight = {}, const Tensor& bias = {}, bool use_input_stats = true,
+    double momentum = 0.1, double eps = 1e-05) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_instance_norm(
+    input.handle(), running_mean.handle(), running_var.handle(), weight.handle(), bias.handle(),
+    use_input_stats, momentum, eps, &out));
+  return Tensor(out);
+}
+
+// input / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that are
+// missing count as 0.
+inline Tensor local_response_norm(
+    const Tensor& input, int64_t size, double alpha = 0.0001, double beta = 0.75, double k = 1.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_local_response_norm(input.handle(), size, alpha, beta, k, &out));
+  return Tensor(out);
+}
+
 // Sets elements to 0 at random and scales the others by 1 / (1 - p).
 inline Tensor dropout(const Tensor& input, double p = 0.5, bool training = true) {
   dt_tensor* out = nullptr;
@@ -7598,6 +8096,61 @@ inline Tensor dropout(const Tensor& input, double p = 0.5, bool training = true)
 inline const Tensor& dropout_(const Tensor& input, double p = 0.5, bool training = true) {
   detail::check(dt_dropout_(input.handle(), p, training));
   return input;
+}
+
+// Dropout of whole channels of [batch, channels, length] or [channels, length].
+inline Tensor dropout1d(const Tensor& input, double p = 0.5, bool training = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dropout1d(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// Dropout of whole channels of [batch, channels, ...].
+inline Tensor dropout2d(const Tensor& input, double p = 0.5, bool training = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dropout2d(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+inline Tensor dropout3d(const Tensor& input, double p = 0.5, bool training = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dropout3d(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// Dropout for selu: the dropped elements get its lowest value, and mean and variance are kept
+// (arXiv 1706.02515).
+inline Tensor alpha_dropout(const Tensor& input, double p = 0.5, bool training = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_alpha_dropout(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// alpha_dropout of whole channels of [batch, channels, ...].
+inline Tensor feature_alpha_dropout(const Tensor& input, double p = 0.5, bool training = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_feature_alpha_dropout(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// leaky_relu with slopes drawn at random (arXiv 1505.00853).
+inline Tensor rrelu(
+    const Tensor& input, double lower = 0.125, double upper = 0.3333333333333333,
+    bool training = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rrelu(input.handle(), lower, upper, training, &out));
+  return Tensor(out);
+}
+
+// A sample of a softened categorical distribution: softmax((logits + Gumbel noise) / tau) (arXiv
+// 1611.00712).
+inline Tensor gumbel_softmax(
+    const Tensor& logits, double tau = 1.0, bool hard = false, double eps = 1e-10,
+    int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gumbel_softmax(logits.handle(), tau, hard, eps, dim, &out));
+  return Tensor(out);
 }
 
 // Rows of a table: weight[input], of shape [input..., size].
@@ -8833,6 +9386,45 @@ inline Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dty
 inline Tensor log_softmax(
     const Tensor& input, int64_t dim, std::optional<DType> dtype = std::nullopt) {
   return input.log_softmax(dim, dtype);
+}
+
+// In-place version of `dropout1d`.
+inline const Tensor& dropout1d_(const Tensor& input, double p = 0.5, bool training = true) {
+  detail::check(dt_dropout1d_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `dropout2d`.
+inline const Tensor& dropout2d_(const Tensor& input, double p = 0.5, bool training = true) {
+  detail::check(dt_dropout2d_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `dropout3d`.
+inline const Tensor& dropout3d_(const Tensor& input, double p = 0.5, bool training = true) {
+  detail::check(dt_dropout3d_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `alpha_dropout`.
+inline const Tensor& alpha_dropout_(const Tensor& input, double p = 0.5, bool training = false) {
+  detail::check(dt_alpha_dropout_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `feature_alpha_dropout`.
+inline const Tensor& feature_alpha_dropout_(
+    const Tensor& input, double p = 0.5, bool training = false) {
+  detail::check(dt_feature_alpha_dropout_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `rrelu`.
+inline const Tensor& rrelu_(
+    const Tensor& input, double lower = 0.125, double upper = 0.3333333333333333,
+    bool training = false) {
+  detail::check(dt_rrelu_(input.handle(), lower, upper, training));
+  return input;
 }
 
 // One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages
@@ -10588,6 +11180,9 @@ using functional::cosine_similarity;
 using functional::pairwise_distance;
 using functional::pdist;
 using functional::layer_norm;
+using functional::rms_norm;
+using functional::group_norm;
+using functional::rrelu;
 using functional::max_pool1d;
 using functional::avg_pool1d;
 using functional::max_pool2d;

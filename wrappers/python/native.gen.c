@@ -435,6 +435,109 @@ static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t mome
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_batch_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_batch_norm3d_options options_options = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
+  options_options.affine = affine;
+  options_options.track_running_stats = track_running_stats;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_batch_norm3d(num_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_instance_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_instance_norm1d_options options_options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
+  options_options.affine = affine;
+  options_options.track_running_stats = track_running_stats;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_instance_norm1d(num_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_instance_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_instance_norm2d_options options_options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
+  options_options.affine = affine;
+  options_options.track_running_stats = track_running_stats;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_instance_norm2d(num_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_instance_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_instance_norm3d_options options_options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
+  options_options.affine = affine;
+  options_options.track_running_stats = track_running_stats;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_instance_norm3d(num_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_group_norm(int64_t num_groups, int64_t num_channels, double eps, int32_t affine, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_group_norm_options options_options = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.affine = affine;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_group_norm(num_groups, num_channels, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_rms_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, int32_t eps_given, double eps, int32_t elementwise_affine, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_rms_norm_options options_options = DT_NN_RMS_NORM_OPTIONS_INIT;
+  options_options.eps = eps_given ? &eps : NULL;
+  options_options.elementwise_affine = elementwise_affine;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_rms_norm(normalized_shape, normalized_shape_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_local_response_norm(int64_t size, double alpha, double beta, double k) {
+  dt_nn_local_response_norm_options options_options = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  options_options.alpha = alpha;
+  options_options.beta = beta;
+  options_options.k = k;
+  dt_module *out = NULL;
+  (void)!dt_nn_local_response_norm(size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_layer_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, double eps, int32_t elementwise_affine, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_layer_norm_options options_options = DT_NN_LAYER_NORM_OPTIONS_INIT;
   options_options.eps = eps;
@@ -454,6 +557,51 @@ static int64_t py_nn_dropout(double p, int32_t inplace) {
   options_options.inplace = inplace;
   dt_module *out = NULL;
   (void)!dt_nn_dropout(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_dropout1d(double p, int32_t inplace) {
+  dt_nn_dropout1d_options options_options = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_dropout1d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_dropout2d(double p, int32_t inplace) {
+  dt_nn_dropout2d_options options_options = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_dropout2d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_dropout3d(double p, int32_t inplace) {
+  dt_nn_dropout3d_options options_options = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_dropout3d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_alpha_dropout(double p, int32_t inplace) {
+  dt_nn_alpha_dropout_options options_options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_alpha_dropout(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_feature_alpha_dropout(double p, int32_t inplace) {
+  dt_nn_feature_alpha_dropout_options options_options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_feature_alpha_dropout(&options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -671,6 +819,16 @@ static int64_t py_nn_prelu(int64_t num_parameters, double init, int32_t device_t
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_rrelu(double lower, double upper, int32_t inplace) {
+  dt_nn_rrelu_options options_options = DT_NN_RRELU_OPTIONS_INIT;
+  options_options.lower = lower;
+  options_options.upper = upper;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_rrelu(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_softmin(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_softmin(dim, &out);
@@ -683,9 +841,45 @@ static int64_t py_nn_softmax(int64_t dim) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_softmax2d(void) {
+  dt_module *out = NULL;
+  (void)!dt_nn_softmax2d(&out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_log_softmax(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_log_softmax(dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_cosine_similarity(int64_t dim, double eps) {
+  dt_nn_cosine_similarity_options options_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  options_options.dim = dim;
+  options_options.eps = eps;
+  dt_module *out = NULL;
+  (void)!dt_nn_cosine_similarity(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_pairwise_distance(double p, double eps, int32_t keepdim) {
+  dt_nn_pairwise_distance_options options_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.eps = eps;
+  options_options.keepdim = keepdim;
+  dt_module *out = NULL;
+  (void)!dt_nn_pairwise_distance(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_bilinear_options options_options = DT_NN_BILINEAR_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_bilinear(in1_features, in2_features, out_features, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1160,6 +1354,36 @@ static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr
 static int64_t py_optim_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_multi_step_lr(int64_t optimizer, const int64_t *milestones, int64_t milestones_n, double gamma) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_multi_step_lr((dt_optimizer *)(intptr_t)optimizer, milestones, milestones_n, gamma, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_constant_lr(int64_t optimizer, double factor, int64_t total_iters) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_constant_lr((dt_optimizer *)(intptr_t)optimizer, factor, total_iters, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_linear_lr(int64_t optimizer, double start_factor, double end_factor, int64_t total_iters) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_linear_lr((dt_optimizer *)(intptr_t)optimizer, start_factor, end_factor, total_iters, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_exponential_lr(int64_t optimizer, double gamma) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_exponential_lr((dt_optimizer *)(intptr_t)optimizer, gamma, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_polynomial_lr(int64_t optimizer, int64_t total_iters, double power) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_polynomial_lr((dt_optimizer *)(intptr_t)optimizer, total_iters, power, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2514,6 +2738,30 @@ static int64_t py_layer_norm(int64_t input, const int64_t *normalized_shape, int
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_rms_norm(int64_t input, const int64_t *normalized_shape, int64_t normalized_shape_n, int64_t weight, int32_t eps_given, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_rms_norm((dt_tensor *)(intptr_t)input, normalized_shape, normalized_shape_n, (dt_tensor *)(intptr_t)weight, eps_given ? &eps : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_group_norm(int64_t input, int64_t num_groups, int64_t weight, int64_t bias, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_group_norm((dt_tensor *)(intptr_t)input, num_groups, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, eps, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_instance_norm(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, int32_t use_input_stats, double momentum, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_instance_norm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, use_input_stats, momentum, eps, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_local_response_norm(int64_t input, int64_t size, double alpha, double beta, double k) {
+  dt_tensor *out = NULL;
+  (void)!dt_local_response_norm((dt_tensor *)(intptr_t)input, size, alpha, beta, k, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_softmax(int64_t input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_softmax((dt_tensor *)(intptr_t)input, dim, dtype, &out);
@@ -2534,6 +2782,72 @@ static int64_t py_dropout(int64_t input, double p, int32_t training) {
 
 static int32_t py_dropout_(int64_t input, double p, int32_t training) {
   return dt_dropout_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_dropout1d(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_dropout1d((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_dropout1d_(int64_t input, double p, int32_t training) {
+  return dt_dropout1d_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_dropout2d(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_dropout2d((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_dropout2d_(int64_t input, double p, int32_t training) {
+  return dt_dropout2d_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_dropout3d(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_dropout3d((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_dropout3d_(int64_t input, double p, int32_t training) {
+  return dt_dropout3d_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_alpha_dropout(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_alpha_dropout_(int64_t input, double p, int32_t training) {
+  return dt_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_feature_alpha_dropout(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_feature_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_feature_alpha_dropout_(int64_t input, double p, int32_t training) {
+  return dt_feature_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_rrelu(int64_t input, double lower, double upper, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_rrelu((dt_tensor *)(intptr_t)input, lower, upper, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_rrelu_(int64_t input, double lower, double upper, int32_t training) {
+  return dt_rrelu_((dt_tensor *)(intptr_t)input, lower, upper, training);
+}
+
+static int64_t py_gumbel_softmax(int64_t logits, double tau, int32_t hard, double eps, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_gumbel_softmax((dt_tensor *)(intptr_t)logits, tau, hard, eps, dim, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_embedding(int64_t input, int64_t weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, int32_t sparse) {

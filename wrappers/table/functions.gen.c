@@ -826,6 +826,172 @@ static dt_status call_nn_batch_norm2d(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_function function_nn_batch_norm2d = {"BatchNorm2d", call_nn_batch_norm2d, items_39, items_10, cells_40, 8, 1, 11, 0, 0, NULL};
 
+static dt_status call_nn_batch_norm3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_batch_norm3d_options o_options = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  o_options.eps = (double)a[1].f;
+  o_options.momentum_kind = (dt_scalar_kind)a[2].i;
+  o_options.momentum_i = (int64_t)a[3].i;
+  o_options.momentum_f = (double)a[4].f;
+  o_options.affine = (int32_t)a[5].i;
+  o_options.track_running_stats = (int32_t)a[6].i;
+  o_options.bias = (int32_t)a[7].i;
+  o_options.device_type = (dt_device_type)a[8].i;
+  o_options.device_index = (int64_t)a[9].i;
+  o_options.dtype = (dt_dtype)a[10].i;
+  dt_status status;
+  status = dt_nn_batch_norm3d((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_batch_norm3d = {"BatchNorm3d", call_nn_batch_norm3d, items_39, items_10, cells_40, 8, 1, 11, 0, 0, NULL};
+
+static dt_status call_nn_instance_norm1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_instance_norm1d_options o_options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  o_options.eps = (double)a[1].f;
+  o_options.momentum_kind = (dt_scalar_kind)a[2].i;
+  o_options.momentum_i = (int64_t)a[3].i;
+  o_options.momentum_f = (double)a[4].f;
+  o_options.affine = (int32_t)a[5].i;
+  o_options.track_running_stats = (int32_t)a[6].i;
+  o_options.bias = (int32_t)a[7].i;
+  o_options.device_type = (dt_device_type)a[8].i;
+  o_options.device_index = (int64_t)a[9].i;
+  o_options.dtype = (dt_dtype)a[10].i;
+  dt_status status;
+  status = dt_nn_instance_norm1d((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_cell cells_41[] = {
+  {0}, {.f = 1e-05}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.1}, {0}, {0}, {1}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_instance_norm1d = {"InstanceNorm1d", call_nn_instance_norm1d, items_39, items_10, cells_41, 8, 1, 11, 0, 0, NULL};
+
+static dt_status call_nn_instance_norm2d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_instance_norm2d_options o_options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  o_options.eps = (double)a[1].f;
+  o_options.momentum_kind = (dt_scalar_kind)a[2].i;
+  o_options.momentum_i = (int64_t)a[3].i;
+  o_options.momentum_f = (double)a[4].f;
+  o_options.affine = (int32_t)a[5].i;
+  o_options.track_running_stats = (int32_t)a[6].i;
+  o_options.bias = (int32_t)a[7].i;
+  o_options.device_type = (dt_device_type)a[8].i;
+  o_options.device_index = (int64_t)a[9].i;
+  o_options.dtype = (dt_dtype)a[10].i;
+  dt_status status;
+  status = dt_nn_instance_norm2d((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_instance_norm2d = {"InstanceNorm2d", call_nn_instance_norm2d, items_39, items_10, cells_41, 8, 1, 11, 0, 0, NULL};
+
+static dt_status call_nn_instance_norm3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_instance_norm3d_options o_options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  o_options.eps = (double)a[1].f;
+  o_options.momentum_kind = (dt_scalar_kind)a[2].i;
+  o_options.momentum_i = (int64_t)a[3].i;
+  o_options.momentum_f = (double)a[4].f;
+  o_options.affine = (int32_t)a[5].i;
+  o_options.track_running_stats = (int32_t)a[6].i;
+  o_options.bias = (int32_t)a[7].i;
+  o_options.device_type = (dt_device_type)a[8].i;
+  o_options.device_index = (int64_t)a[9].i;
+  o_options.dtype = (dt_dtype)a[10].i;
+  dt_status status;
+  status = dt_nn_instance_norm3d((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_instance_norm3d = {"InstanceNorm3d", call_nn_instance_norm3d, items_39, items_10, cells_41, 8, 1, 11, 0, 0, NULL};
+
+static dt_status call_nn_group_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_group_norm_options o_options = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  o_options.eps = (double)a[2].f;
+  o_options.affine = (int32_t)a[3].i;
+  o_options.bias = (int32_t)a[4].i;
+  o_options.device_type = (dt_device_type)a[5].i;
+  o_options.device_index = (int64_t)a[6].i;
+  o_options.dtype = (dt_dtype)a[7].i;
+  dt_status status;
+  status = dt_nn_group_norm((int64_t)a[0].i, (int64_t)a[1].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_42[] = {
+  {"num_groups", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"num_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+  {"bias", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_43[] = {
+  {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_group_norm = {"GroupNorm", call_nn_group_norm, items_42, items_10, cells_43, 7, 1, 8, 0, 0, NULL};
+
+static dt_status call_nn_rms_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  const double v_eps = (double)a[3].f;
+  dt_nn_rms_norm_options o_options = DT_NN_RMS_NORM_OPTIONS_INIT;
+  o_options.eps = a[2].i ? &v_eps : NULL;
+  o_options.elementwise_affine = (int32_t)a[4].i;
+  o_options.device_type = (dt_device_type)a[5].i;
+  o_options.device_index = (int64_t)a[6].i;
+  o_options.dtype = (dt_dtype)a[7].i;
+  dt_status status;
+  status = dt_nn_rms_norm((const int64_t *)a[0].p, (int64_t)a[1].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_44[] = {
+  {"normalized_shape", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
+  {"eps", NULL, DTT_F64, 2, 0, 1, 0, 0, 0},
+  {"elementwise_affine", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_45[] = {
+  {0}, {0}, {0}, {0}, {1}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_rms_norm = {"RMSNorm", call_nn_rms_norm, items_44, items_10, cells_45, 5, 1, 8, 0, 0, NULL};
+
+static dt_status call_nn_local_response_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_local_response_norm_options o_options = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  o_options.alpha = (double)a[1].f;
+  o_options.beta = (double)a[2].f;
+  o_options.k = (double)a[3].f;
+  dt_status status;
+  status = dt_nn_local_response_norm((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_46[] = {
+  {"size", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"beta", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"k", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_47[] = {
+  {0}, {.f = 0.0001}, {.f = 0.75}, {.f = 1.0},
+};
+static const dtt_function function_nn_local_response_norm = {"LocalResponseNorm", call_nn_local_response_norm, items_46, items_10, cells_47, 4, 1, 4, 0, 0, NULL};
+
 static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
   dt_nn_layer_norm_options o_options = DT_NN_LAYER_NORM_OPTIONS_INIT;
@@ -841,7 +1007,7 @@ static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_41[] = {
+static const dtt_item items_48[] = {
   {"normalized_shape", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
   {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"elementwise_affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
@@ -849,10 +1015,7 @@ static const dtt_item items_41[] = {
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_42[] = {
-  {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
-};
-static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_41, items_10, cells_42, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_48, items_10, cells_43, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -865,14 +1028,79 @@ static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_43[] = {
+static const dtt_item items_49[] = {
   {"p", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_44[] = {
+static const dtt_cell cells_50[] = {
   {.f = 0.5}, {0},
 };
-static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_43, items_10, cells_44, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_dropout1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_dropout1d_options o_options = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_dropout1d(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_dropout1d = {"Dropout1d", call_nn_dropout1d, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_dropout2d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_dropout2d_options o_options = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_dropout2d(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_dropout2d = {"Dropout2d", call_nn_dropout2d, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_dropout3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_dropout3d_options o_options = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_dropout3d(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_dropout3d = {"Dropout3d", call_nn_dropout3d, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_alpha_dropout_options o_options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_alpha_dropout(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_alpha_dropout = {"AlphaDropout", call_nn_alpha_dropout, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_feature_alpha_dropout_options o_options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_feature_alpha_dropout(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_feature_alpha_dropout = {"FeatureAlphaDropout", call_nn_feature_alpha_dropout, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -893,7 +1121,7 @@ static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_45[] = {
+static const dtt_item items_51[] = {
   {"num_embeddings", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"embedding_dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -904,10 +1132,10 @@ static const dtt_item items_45[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_46[] = {
+static const dtt_cell cells_52[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_45, items_10, cells_46, 9, 1, 12, 0, 0, NULL};
+static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_51, items_10, cells_52, 9, 1, 12, 0, 0, NULL};
 
 static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -920,14 +1148,14 @@ static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_47[] = {
+static const dtt_item items_53[] = {
   {"start_dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_48[] = {
+static const dtt_cell cells_54[] = {
   {1}, {-1},
 };
-static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_47, items_10, cells_48, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_53, items_10, cells_54, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_identity(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -950,13 +1178,13 @@ static dt_status call_nn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_49[] = {
+static const dtt_item items_55[] = {
   {"inplace", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_50[] = {
+static const dtt_cell cells_56[] = {
   {0},
 };
-static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_55, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -969,14 +1197,14 @@ static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_51[] = {
+static const dtt_item items_57[] = {
   {"negative_slope", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_52[] = {
+static const dtt_cell cells_58[] = {
   {.f = 0.01}, {0},
 };
-static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_51, items_10, cells_52, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_57, items_10, cells_58, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -989,14 +1217,14 @@ static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_53[] = {
+static const dtt_item items_59[] = {
   {"alpha", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_54[] = {
+static const dtt_cell cells_60[] = {
   {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_53, items_10, cells_54, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_59, items_10, cells_60, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1009,14 +1237,14 @@ static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_55[] = {
+static const dtt_item items_61[] = {
   {"beta", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_56[] = {
+static const dtt_cell cells_62[] = {
   {.f = 1.0}, {.f = 20.0},
 };
-static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_55, items_10, cells_56, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_61, items_10, cells_62, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1028,13 +1256,13 @@ static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_57[] = {
+static const dtt_item items_63[] = {
   {"approximate", &enum_approximate, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_58[] = {
+static const dtt_cell cells_64[] = {
   {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_57, items_10, cells_58, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_63, items_10, cells_64, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1046,7 +1274,7 @@ static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_55, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_sigmoid(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1093,15 +1321,15 @@ static dt_status call_nn_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_59[] = {
+static const dtt_item items_65[] = {
   {"min_val", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_60[] = {
+static const dtt_cell cells_66[] = {
   {.f = -1.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_hardtanh = {"Hardtanh", call_nn_hardtanh, items_59, items_10, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_hardtanh = {"Hardtanh", call_nn_hardtanh, items_65, items_10, cells_66, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_re_lu6(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1113,7 +1341,7 @@ static dt_status call_nn_re_lu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_re_lu6 = {"ReLU6", call_nn_re_lu6, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_re_lu6 = {"ReLU6", call_nn_re_lu6, items_55, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1125,7 +1353,7 @@ static dt_status call_nn_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_hardsigmoid = {"Hardsigmoid", call_nn_hardsigmoid, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardsigmoid = {"Hardsigmoid", call_nn_hardsigmoid, items_55, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1137,7 +1365,7 @@ static dt_status call_nn_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_hardswish = {"Hardswish", call_nn_hardswish, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardswish = {"Hardswish", call_nn_hardswish, items_55, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1149,13 +1377,13 @@ static dt_status call_nn_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_61[] = {
+static const dtt_item items_67[] = {
   {"lambd", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_62[] = {
+static const dtt_cell cells_68[] = {
   {.f = 0.5},
 };
-static const dtt_function function_nn_hardshrink = {"Hardshrink", call_nn_hardshrink, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardshrink = {"Hardshrink", call_nn_hardshrink, items_67, items_10, cells_68, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1167,7 +1395,7 @@ static dt_status call_nn_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_softshrink = {"Softshrink", call_nn_softshrink, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softshrink = {"Softshrink", call_nn_softshrink, items_67, items_10, cells_68, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1190,15 +1418,15 @@ static dt_status call_nn_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_63[] = {
+static const dtt_item items_69[] = {
   {"threshold", NULL, DTT_F64, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_64[] = {
+static const dtt_cell cells_70[] = {
   {0}, {0}, {0},
 };
-static const dtt_function function_nn_threshold = {"Threshold", call_nn_threshold, items_63, items_10, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_threshold = {"Threshold", call_nn_threshold, items_69, items_10, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_softsign(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1221,7 +1449,7 @@ static dt_status call_nn_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_selu = {"SELU", call_nn_selu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_selu = {"SELU", call_nn_selu, items_55, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_celu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1234,7 +1462,7 @@ static dt_status call_nn_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_celu = {"CELU", call_nn_celu, items_53, items_10, cells_54, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_celu = {"CELU", call_nn_celu, items_59, items_10, cells_60, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_mish(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1246,7 +1474,7 @@ static dt_status call_nn_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_mish = {"Mish", call_nn_mish, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mish = {"Mish", call_nn_mish, items_55, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_glu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1258,13 +1486,13 @@ static dt_status call_nn_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_65[] = {
+static const dtt_item items_71[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_66[] = {
+static const dtt_cell cells_72[] = {
   {-1},
 };
-static const dtt_function function_nn_glu = {"GLU", call_nn_glu, items_65, items_10, cells_66, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_glu = {"GLU", call_nn_glu, items_71, items_10, cells_72, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1280,16 +1508,38 @@ static dt_status call_nn_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_67[] = {
+static const dtt_item items_73[] = {
   {"num_parameters", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"init", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_68[] = {
+static const dtt_cell cells_74[] = {
   {1}, {.f = 0.25}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_prelu = {"PReLU", call_nn_prelu, items_67, items_10, cells_68, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nn_prelu = {"PReLU", call_nn_prelu, items_73, items_10, cells_74, 4, 1, 5, 0, 0, NULL};
+
+static dt_status call_nn_rrelu(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_rrelu_options o_options = DT_NN_RRELU_OPTIONS_INIT;
+  o_options.lower = (double)a[0].f;
+  o_options.upper = (double)a[1].f;
+  o_options.inplace = (int32_t)a[2].i;
+  dt_status status;
+  status = dt_nn_rrelu(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_75[] = {
+  {"lower", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
+  {"upper", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_76[] = {
+  {.f = 0.125}, {.f = 0.3333333333333333}, {0},
+};
+static const dtt_function function_nn_rrelu = {"RReLU", call_nn_rrelu, items_75, items_10, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1299,10 +1549,10 @@ static dt_status call_nn_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_69[] = {
+static const dtt_item items_77[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_softmin = {"Softmin", call_nn_softmin, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmin = {"Softmin", call_nn_softmin, items_77, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1312,7 +1562,18 @@ static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_77, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_nn_softmax2d(const dtt_cell *a, dtt_cell *r) {
+  (void)a;
+  dt_module *r_out = NULL;
+  dt_status status;
+  status = dt_nn_softmax2d(&r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_softmax2d = {"Softmax2d", call_nn_softmax2d, NULL, items_10, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1322,7 +1583,75 @@ static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_77, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_nn_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_cosine_similarity_options o_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  o_options.dim = (int64_t)a[0].i;
+  o_options.eps = (double)a[1].f;
+  dt_status status;
+  status = dt_nn_cosine_similarity(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_78[] = {
+  {"dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_79[] = {
+  {1}, {.f = 1e-08},
+};
+static const dtt_function function_nn_cosine_similarity = {"CosineSimilarity", call_nn_cosine_similarity, items_78, items_10, cells_79, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_pairwise_distance_options o_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.eps = (double)a[1].f;
+  o_options.keepdim = (int32_t)a[2].i;
+  dt_status status;
+  status = dt_nn_pairwise_distance(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_80[] = {
+  {"p", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_81[] = {
+  {.f = 2.0}, {.f = 1e-06}, {0},
+};
+static const dtt_function function_nn_pairwise_distance = {"PairwiseDistance", call_nn_pairwise_distance, items_80, items_10, cells_81, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_nn_bilinear(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_bilinear_options o_options = DT_NN_BILINEAR_OPTIONS_INIT;
+  o_options.bias = (int32_t)a[3].i;
+  o_options.device_type = (dt_device_type)a[4].i;
+  o_options.device_index = (int64_t)a[5].i;
+  o_options.dtype = (dt_dtype)a[6].i;
+  dt_status status;
+  status = dt_nn_bilinear((int64_t)a[0].i, (int64_t)a[1].i, (int64_t)a[2].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_82[] = {
+  {"in1_features", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"in2_features", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"out_features", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 6, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_83[] = {
+  {0}, {0}, {0}, {1}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_bilinear = {"Bilinear", call_nn_bilinear, items_82, items_10, cells_83, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1334,13 +1663,13 @@ static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_70[] = {
+static const dtt_item items_84[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_71[] = {
+static const dtt_cell cells_85[] = {
   {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_70, items_10, cells_71, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_84, items_10, cells_85, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1352,7 +1681,7 @@ static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_70, items_10, cells_71, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_84, items_10, cells_85, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1366,15 +1695,15 @@ static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_72[] = {
+static const dtt_item items_86[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_73[] = {
+static const dtt_cell cells_87[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_72, items_10, cells_73, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_86, items_10, cells_87, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1389,16 +1718,16 @@ static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_74[] = {
+static const dtt_item items_88[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_75[] = {
+static const dtt_cell cells_89[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_74, items_10, cells_75, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_88, items_10, cells_89, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1411,14 +1740,14 @@ static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_76[] = {
+static const dtt_item items_90[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_77[] = {
+static const dtt_cell cells_91[] = {
   {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_76, items_10, cells_77, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_90, items_10, cells_91, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1432,15 +1761,15 @@ static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_78[] = {
+static const dtt_item items_92[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_79[] = {
+static const dtt_cell cells_93[] = {
   {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_78, items_10, cells_79, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_92, items_10, cells_93, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1453,14 +1782,14 @@ static dt_status call_nn_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_80[] = {
+static const dtt_item items_94[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_81[] = {
+static const dtt_cell cells_95[] = {
   {DT_REDUCTION_MEAN}, {.f = 1.0},
 };
-static const dtt_function function_nn_smooth_l1_loss = {"SmoothL1Loss", call_nn_smooth_l1_loss, items_80, items_10, cells_81, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_smooth_l1_loss = {"SmoothL1Loss", call_nn_smooth_l1_loss, items_94, items_10, cells_95, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_huber_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1473,11 +1802,11 @@ static dt_status call_nn_huber_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_82[] = {
+static const dtt_item items_96[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
   {"delta", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_nn_huber_loss = {"HuberLoss", call_nn_huber_loss, items_82, items_10, cells_81, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_huber_loss = {"HuberLoss", call_nn_huber_loss, items_96, items_10, cells_95, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_kl_div_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1490,14 +1819,14 @@ static dt_status call_nn_kl_div_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_83[] = {
+static const dtt_item items_97[] = {
   {"reduction", &enum_divergence_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
   {"log_target", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_84[] = {
+static const dtt_cell cells_98[] = {
   {DT_DIVERGENCE_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_nn_kl_div_loss = {"KLDivLoss", call_nn_kl_div_loss, items_83, items_10, cells_84, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_kl_div_loss = {"KLDivLoss", call_nn_kl_div_loss, items_97, items_10, cells_98, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1512,16 +1841,16 @@ static dt_status call_nn_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_85[] = {
+static const dtt_item items_99[] = {
   {"log_input", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"full", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_86[] = {
+static const dtt_cell cells_100[] = {
   {1}, {0}, {.f = 1e-08}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_poisson_nll_loss = {"PoissonNLLLoss", call_nn_poisson_nll_loss, items_85, items_10, cells_86, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_nn_poisson_nll_loss = {"PoissonNLLLoss", call_nn_poisson_nll_loss, items_99, items_10, cells_100, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nn_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1535,15 +1864,15 @@ static dt_status call_nn_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_87[] = {
+static const dtt_item items_101[] = {
   {"full", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_88[] = {
+static const dtt_cell cells_102[] = {
   {0}, {.f = 1e-06}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_gaussian_nll_loss = {"GaussianNLLLoss", call_nn_gaussian_nll_loss, items_87, items_10, cells_88, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_gaussian_nll_loss = {"GaussianNLLLoss", call_nn_gaussian_nll_loss, items_101, items_10, cells_102, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1555,7 +1884,7 @@ static dt_status call_nn_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_soft_margin_loss = {"SoftMarginLoss", call_nn_soft_margin_loss, items_70, items_10, cells_71, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_soft_margin_loss = {"SoftMarginLoss", call_nn_soft_margin_loss, items_84, items_10, cells_85, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1568,14 +1897,14 @@ static dt_status call_nn_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_89[] = {
+static const dtt_item items_103[] = {
   {"margin", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_90[] = {
+static const dtt_cell cells_104[] = {
   {.f = 1.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_hinge_embedding_loss = {"HingeEmbeddingLoss", call_nn_hinge_embedding_loss, items_89, items_10, cells_90, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_hinge_embedding_loss = {"HingeEmbeddingLoss", call_nn_hinge_embedding_loss, items_103, items_10, cells_104, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1588,10 +1917,10 @@ static dt_status call_nn_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_91[] = {
+static const dtt_cell cells_105[] = {
   {.f = 0.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_margin_ranking_loss = {"MarginRankingLoss", call_nn_margin_ranking_loss, items_89, items_10, cells_91, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_margin_ranking_loss = {"MarginRankingLoss", call_nn_margin_ranking_loss, items_103, items_10, cells_105, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1604,7 +1933,7 @@ static dt_status call_nn_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_cosine_embedding_loss = {"CosineEmbeddingLoss", call_nn_cosine_embedding_loss, items_89, items_10, cells_91, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_cosine_embedding_loss = {"CosineEmbeddingLoss", call_nn_cosine_embedding_loss, items_103, items_10, cells_105, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1620,17 +1949,17 @@ static dt_status call_nn_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_92[] = {
+static const dtt_item items_106[] = {
   {"margin", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"swap", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_93[] = {
+static const dtt_cell cells_107[] = {
   {.f = 1.0}, {.f = 2.0}, {.f = 1e-06}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_triplet_margin_loss = {"TripletMarginLoss", call_nn_triplet_margin_loss, items_92, items_10, cells_93, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nn_triplet_margin_loss = {"TripletMarginLoss", call_nn_triplet_margin_loss, items_106, items_10, cells_107, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_nn_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1645,16 +1974,16 @@ static dt_status call_nn_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_94[] = {
+static const dtt_item items_108[] = {
   {"p", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"margin", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_95[] = {
+static const dtt_cell cells_109[] = {
   {1}, {.f = 1.0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_multi_margin_loss = {"MultiMarginLoss", call_nn_multi_margin_loss, items_94, items_10, cells_95, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_nn_multi_margin_loss = {"MultiMarginLoss", call_nn_multi_margin_loss, items_108, items_10, cells_109, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nn_multi_label_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1666,7 +1995,7 @@ static dt_status call_nn_multi_label_margin_loss(const dtt_cell *a, dtt_cell *r)
   return status;
 }
 
-static const dtt_function function_nn_multi_label_margin_loss = {"MultiLabelMarginLoss", call_nn_multi_label_margin_loss, items_70, items_10, cells_71, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_multi_label_margin_loss = {"MultiLabelMarginLoss", call_nn_multi_label_margin_loss, items_84, items_10, cells_85, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_multi_label_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1679,7 +2008,7 @@ static dt_status call_nn_multi_label_soft_margin_loss(const dtt_cell *a, dtt_cel
   return status;
 }
 
-static const dtt_function function_nn_multi_label_soft_margin_loss = {"MultiLabelSoftMarginLoss", call_nn_multi_label_soft_margin_loss, items_76, items_10, cells_77, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_multi_label_soft_margin_loss = {"MultiLabelSoftMarginLoss", call_nn_multi_label_soft_margin_loss, items_90, items_10, cells_91, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1689,11 +2018,11 @@ static dt_status call_nn_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_96[] = {
+static const dtt_item items_110[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"unflattened_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_unflatten = {"Unflatten", call_nn_unflatten, items_96, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_unflatten = {"Unflatten", call_nn_unflatten, items_110, items_10, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_fold(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1712,17 +2041,17 @@ static dt_status call_nn_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_97[] = {
+static const dtt_item items_111[] = {
   {"output_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 8, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_98[] = {
+static const dtt_cell cells_112[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_fold = {"Fold", call_nn_fold, items_97, items_10, cells_98, 5, 1, 10, 0, 0, NULL};
+static const dtt_function function_nn_fold = {"Fold", call_nn_fold, items_111, items_10, cells_112, 5, 1, 10, 0, 0, NULL};
 
 static dt_status call_nn_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1739,16 +2068,16 @@ static dt_status call_nn_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_99[] = {
+static const dtt_item items_113[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 2, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_100[] = {
+static const dtt_cell cells_114[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_unfold = {"Unfold", call_nn_unfold, items_99, items_10, cells_100, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_nn_unfold = {"Unfold", call_nn_unfold, items_113, items_10, cells_114, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1758,10 +2087,10 @@ static dt_status call_nn_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_101[] = {
+static const dtt_item items_115[] = {
   {"upscale_factor", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_pixel_shuffle = {"PixelShuffle", call_nn_pixel_shuffle, items_101, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_pixel_shuffle = {"PixelShuffle", call_nn_pixel_shuffle, items_115, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1771,10 +2100,10 @@ static dt_status call_nn_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_102[] = {
+static const dtt_item items_116[] = {
   {"downscale_factor", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_pixel_unshuffle = {"PixelUnshuffle", call_nn_pixel_unshuffle, items_102, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_pixel_unshuffle = {"PixelUnshuffle", call_nn_pixel_unshuffle, items_116, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1784,10 +2113,10 @@ static dt_status call_nn_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_103[] = {
+static const dtt_item items_117[] = {
   {"groups", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_channel_shuffle = {"ChannelShuffle", call_nn_channel_shuffle, items_103, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_channel_shuffle = {"ChannelShuffle", call_nn_channel_shuffle, items_117, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1797,10 +2126,10 @@ static dt_status call_nn_zero_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_104[] = {
+static const dtt_item items_118[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_nn_zero_pad1d = {"ZeroPad1d", call_nn_zero_pad1d, items_104, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad1d = {"ZeroPad1d", call_nn_zero_pad1d, items_118, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1810,10 +2139,10 @@ static dt_status call_nn_zero_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_105[] = {
+static const dtt_item items_119[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 4},
 };
-static const dtt_function function_nn_zero_pad2d = {"ZeroPad2d", call_nn_zero_pad2d, items_105, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad2d = {"ZeroPad2d", call_nn_zero_pad2d, items_119, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1823,10 +2152,10 @@ static dt_status call_nn_zero_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_106[] = {
+static const dtt_item items_120[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 6},
 };
-static const dtt_function function_nn_zero_pad3d = {"ZeroPad3d", call_nn_zero_pad3d, items_106, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad3d = {"ZeroPad3d", call_nn_zero_pad3d, items_120, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1836,11 +2165,11 @@ static dt_status call_nn_constant_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_107[] = {
+static const dtt_item items_121[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad1d = {"ConstantPad1d", call_nn_constant_pad1d, items_107, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad1d = {"ConstantPad1d", call_nn_constant_pad1d, items_121, items_10, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1850,11 +2179,11 @@ static dt_status call_nn_constant_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_108[] = {
+static const dtt_item items_122[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 4},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad2d = {"ConstantPad2d", call_nn_constant_pad2d, items_108, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad2d = {"ConstantPad2d", call_nn_constant_pad2d, items_122, items_10, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1864,11 +2193,11 @@ static dt_status call_nn_constant_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_109[] = {
+static const dtt_item items_123[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 6},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad3d = {"ConstantPad3d", call_nn_constant_pad3d, items_109, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad3d = {"ConstantPad3d", call_nn_constant_pad3d, items_123, items_10, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1878,7 +2207,7 @@ static dt_status call_nn_reflection_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad1d = {"ReflectionPad1d", call_nn_reflection_pad1d, items_104, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad1d = {"ReflectionPad1d", call_nn_reflection_pad1d, items_118, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1888,7 +2217,7 @@ static dt_status call_nn_reflection_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad2d = {"ReflectionPad2d", call_nn_reflection_pad2d, items_105, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad2d = {"ReflectionPad2d", call_nn_reflection_pad2d, items_119, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1898,7 +2227,7 @@ static dt_status call_nn_reflection_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad3d = {"ReflectionPad3d", call_nn_reflection_pad3d, items_106, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad3d = {"ReflectionPad3d", call_nn_reflection_pad3d, items_120, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1908,7 +2237,7 @@ static dt_status call_nn_replication_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad1d = {"ReplicationPad1d", call_nn_replication_pad1d, items_104, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad1d = {"ReplicationPad1d", call_nn_replication_pad1d, items_118, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1918,7 +2247,7 @@ static dt_status call_nn_replication_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad2d = {"ReplicationPad2d", call_nn_replication_pad2d, items_105, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad2d = {"ReplicationPad2d", call_nn_replication_pad2d, items_119, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1928,7 +2257,7 @@ static dt_status call_nn_replication_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad3d = {"ReplicationPad3d", call_nn_replication_pad3d, items_106, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad3d = {"ReplicationPad3d", call_nn_replication_pad3d, items_120, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1938,7 +2267,7 @@ static dt_status call_nn_circular_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad1d = {"CircularPad1d", call_nn_circular_pad1d, items_104, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad1d = {"CircularPad1d", call_nn_circular_pad1d, items_118, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1948,7 +2277,7 @@ static dt_status call_nn_circular_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad2d = {"CircularPad2d", call_nn_circular_pad2d, items_105, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad2d = {"CircularPad2d", call_nn_circular_pad2d, items_119, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1958,7 +2287,7 @@ static dt_status call_nn_circular_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad3d = {"CircularPad3d", call_nn_circular_pad3d, items_106, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad3d = {"CircularPad3d", call_nn_circular_pad3d, items_120, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1975,7 +2304,7 @@ static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_110[] = {
+static const dtt_item items_124[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1984,13 +2313,13 @@ static const dtt_item items_110[] = {
   {"nesterov", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_111[] = {
+static const dtt_item items_125[] = {
   {"out", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_112[] = {
+static const dtt_cell cells_126[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_110, items_111, cells_112, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_124, items_125, cells_126, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2009,7 +2338,7 @@ static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_113[] = {
+static const dtt_item items_127[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2020,10 +2349,10 @@ static const dtt_item items_113[] = {
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"decoupled_weight_decay", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_114[] = {
+static const dtt_cell cells_128[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0}, {0},
 };
-static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_113, items_111, cells_114, 9, 1, 10, 0, 0, NULL};
+static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_127, items_125, cells_128, 9, 1, 10, 0, 0, NULL};
 
 static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2041,7 +2370,7 @@ static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_115[] = {
+static const dtt_item items_129[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2051,10 +2380,10 @@ static const dtt_item items_115[] = {
   {"amsgrad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_116[] = {
+static const dtt_cell cells_130[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.01}, {0}, {0},
 };
-static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_115, items_111, cells_116, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_129, items_125, cells_130, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_rmsprop(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2072,7 +2401,7 @@ static dt_status call_optim_rmsprop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_117[] = {
+static const dtt_item items_131[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2082,10 +2411,10 @@ static const dtt_item items_117[] = {
   {"centered", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_118[] = {
+static const dtt_cell cells_132[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.99}, {.f = 1e-08}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_rmsprop = {"RMSprop", call_optim_rmsprop, items_117, items_111, cells_118, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_rmsprop = {"RMSprop", call_optim_rmsprop, items_131, items_125, cells_132, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_adagrad(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2102,7 +2431,7 @@ static dt_status call_optim_adagrad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_119[] = {
+static const dtt_item items_133[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"lr_decay", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2111,10 +2440,10 @@ static const dtt_item items_119[] = {
   {"eps", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_120[] = {
+static const dtt_cell cells_134[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {.f = 1e-10}, {0},
 };
-static const dtt_function function_optim_adagrad = {"Adagrad", call_optim_adagrad, items_119, items_111, cells_120, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_adagrad = {"Adagrad", call_optim_adagrad, items_133, items_125, cells_134, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adadelta(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2130,7 +2459,7 @@ static dt_status call_optim_adadelta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_121[] = {
+static const dtt_item items_135[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"rho", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2138,10 +2467,10 @@ static const dtt_item items_121[] = {
   {"weight_decay", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_122[] = {
+static const dtt_cell cells_136[] = {
   {0}, {0}, {.f = 1.0}, {.f = 0.9}, {.f = 1e-06}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_adadelta = {"Adadelta", call_optim_adadelta, items_121, items_111, cells_122, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_optim_adadelta = {"Adadelta", call_optim_adadelta, items_135, items_125, cells_136, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_optim_adamax(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2158,7 +2487,7 @@ static dt_status call_optim_adamax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_123[] = {
+static const dtt_item items_137[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2167,10 +2496,10 @@ static const dtt_item items_123[] = {
   {"weight_decay", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_124[] = {
+static const dtt_cell cells_138[] = {
   {0}, {0}, {.f = 0.002}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_adamax = {"Adamax", call_optim_adamax, items_123, items_111, cells_124, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_adamax = {"Adamax", call_optim_adamax, items_137, items_125, cells_138, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_nadam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2189,7 +2518,7 @@ static dt_status call_optim_nadam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_125[] = {
+static const dtt_item items_139[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2200,10 +2529,10 @@ static const dtt_item items_125[] = {
   {"decoupled_weight_decay", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_126[] = {
+static const dtt_cell cells_140[] = {
   {0}, {0}, {.f = 0.002}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {.f = 0.004}, {0}, {0},
 };
-static const dtt_function function_optim_nadam = {"NAdam", call_optim_nadam, items_125, items_111, cells_126, 9, 1, 10, 0, 0, NULL};
+static const dtt_function function_optim_nadam = {"NAdam", call_optim_nadam, items_139, items_125, cells_140, 9, 1, 10, 0, 0, NULL};
 
 static dt_status call_optim_radam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2221,7 +2550,7 @@ static dt_status call_optim_radam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_127[] = {
+static const dtt_item items_141[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2231,10 +2560,10 @@ static const dtt_item items_127[] = {
   {"decoupled_weight_decay", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_128[] = {
+static const dtt_cell cells_142[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_radam = {"RAdam", call_optim_radam, items_127, items_111, cells_128, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_radam = {"RAdam", call_optim_radam, items_141, items_125, cells_142, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_asgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2251,7 +2580,7 @@ static dt_status call_optim_asgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_129[] = {
+static const dtt_item items_143[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"lambd", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2260,10 +2589,10 @@ static const dtt_item items_129[] = {
   {"weight_decay", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_130[] = {
+static const dtt_cell cells_144[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.0001}, {.f = 0.75}, {.f = 1000000.0}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_asgd = {"ASGD", call_optim_asgd, items_129, items_111, cells_130, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_asgd = {"ASGD", call_optim_asgd, items_143, items_125, cells_144, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_rprop(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2280,7 +2609,7 @@ static dt_status call_optim_rprop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_131[] = {
+static const dtt_item items_145[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"etaminus", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2289,10 +2618,10 @@ static const dtt_item items_131[] = {
   {"step_size_max", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_132[] = {
+static const dtt_cell cells_146[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.5}, {.f = 1.2}, {.f = 1e-06}, {.f = 50.0}, {0},
 };
-static const dtt_function function_optim_rprop = {"Rprop", call_optim_rprop, items_131, items_111, cells_132, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_rprop = {"Rprop", call_optim_rprop, items_145, items_125, cells_146, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -2302,18 +2631,107 @@ static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_133[] = {
+static const dtt_item items_147[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"step_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"gamma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_134[] = {
+static const dtt_item items_148[] = {
   {"out", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_135[] = {
+static const dtt_cell cells_149[] = {
   {0}, {0}, {.f = 0.1},
 };
-static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_133, items_134, cells_135, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_147, items_148, cells_149, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_optim_multi_step_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_multi_step_lr(
+    (dt_optimizer *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (double)a[3].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_150[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"milestones", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
+  {"gamma", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_151[] = {
+  {0}, {0}, {0}, {.f = 0.1},
+};
+static const dtt_function function_optim_multi_step_lr = {"MultiStepLR", call_optim_multi_step_lr, items_150, items_148, cells_151, 3, 1, 4, 0, 0, NULL};
+
+static dt_status call_optim_constant_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_constant_lr((dt_optimizer *)a[0].p, (double)a[1].f, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_152[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"factor", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"total_iters", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_153[] = {
+  {0}, {.f = 0.3333333333333333}, {5},
+};
+static const dtt_function function_optim_constant_lr = {"ConstantLR", call_optim_constant_lr, items_152, items_148, cells_153, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_optim_linear_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_linear_lr(
+    (dt_optimizer *)a[0].p, (double)a[1].f, (double)a[2].f, (int64_t)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_154[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"start_factor", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"end_factor", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"total_iters", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_155[] = {
+  {0}, {.f = 0.3333333333333333}, {.f = 1.0}, {5},
+};
+static const dtt_function function_optim_linear_lr = {"LinearLR", call_optim_linear_lr, items_154, items_148, cells_155, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_optim_exponential_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_exponential_lr((dt_optimizer *)a[0].p, (double)a[1].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_156[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"gamma", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_optim_exponential_lr = {"ExponentialLR", call_optim_exponential_lr, items_156, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_optim_polynomial_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_polynomial_lr((dt_optimizer *)a[0].p, (int64_t)a[1].i, (double)a[2].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_157[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"total_iters", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
+  {"power", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_158[] = {
+  {0}, {5}, {.f = 1.0},
+};
+static const dtt_function function_optim_polynomial_lr = {"PolynomialLR", call_optim_polynomial_lr, items_157, items_148, cells_158, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -2324,15 +2742,15 @@ static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_136[] = {
+static const dtt_item items_159[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"t_max", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"eta_min", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_137[] = {
+static const dtt_cell cells_160[] = {
   {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_136, items_134, cells_137, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_159, items_148, cells_160, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2344,17 +2762,17 @@ static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_138[] = {
+static const dtt_item items_161[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"gradient", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 2, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 5, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_139[] = {
+static const dtt_cell cells_162[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_138, NULL, cells_139, 5, 0, 7, 0, 0, NULL};
+static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_161, NULL, cells_162, 5, 0, 7, 0, 0, NULL};
 
 static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2366,14 +2784,14 @@ static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_140[] = {
+static const dtt_item items_163[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"grad_tensors", NULL, DTT_TENSOR, 2, 1, 0, 1, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 7, 1, 1, 0, 0, 0},
 };
-static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_140, NULL, cells_21, 5, 0, 9, 0, 0, NULL};
+static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_163, NULL, cells_21, 5, 0, 9, 0, 0, NULL};
 
 static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -2387,7 +2805,7 @@ static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_141[] = {
+static const dtt_item items_164[] = {
   {"outputs", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
   {"grad_outputs", NULL, DTT_TENSOR, 4, 1, 0, 1, 0, 0},
@@ -2395,10 +2813,10 @@ static const dtt_item items_141[] = {
   {"create_graph", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"allow_unused", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_142[] = {
+static const dtt_item items_165[] = {
   {"out", &dtt_handle_tensor_list, DTT_TENSOR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_141, items_142, cells_98, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_164, items_165, cells_112, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   dt_hook *r_out = NULL;
@@ -2409,14 +2827,14 @@ static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_143[] = {
+static const dtt_item items_166[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hook", &callback_tensor_hook, DTT_CALLBACK, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_144[] = {
+static const dtt_item items_167[] = {
   {"out", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_143, items_144, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_166, items_167, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_register_post_accumulate_grad_hook(const dtt_cell *a, dtt_cell *r) {
   dt_hook *r_out = NULL;
@@ -2427,7 +2845,7 @@ static dt_status call_tensor_register_post_accumulate_grad_hook(const dtt_cell *
   return status;
 }
 
-static const dtt_function function_tensor_register_post_accumulate_grad_hook = {"register_post_accumulate_grad_hook", call_tensor_register_post_accumulate_grad_hook, items_143, items_144, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_register_post_accumulate_grad_hook = {"register_post_accumulate_grad_hook", call_tensor_register_post_accumulate_grad_hook, items_166, items_167, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2436,10 +2854,10 @@ static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_145[] = {
+static const dtt_item items_168[] = {
   {"self", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_145, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_168, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -2453,7 +2871,7 @@ static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_146[] = {
+static const dtt_item items_169[] = {
   {"name", NULL, DTT_STR, 0, 0, 1, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"outputs", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -2461,7 +2879,7 @@ static const dtt_item items_146[] = {
   {"backward", &callback_custom_backward, DTT_CALLBACK, 7, 0, 0, 0, 1, 0},
   {"dirty", NULL, DTT_TENSOR, 8, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_146, items_142, cells_98, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_169, items_165, cells_112, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2474,7 +2892,7 @@ static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_147[] = {
+static const dtt_item items_170[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2483,19 +2901,19 @@ static const dtt_item items_147[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_148[] = {
+static const dtt_item items_171[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_149[] = {
+static const int64_t numbers_172[] = {
   1
 };
-static const int64_t numbers_150[] = {
+static const int64_t numbers_173[] = {
   0
 };
-static const dtt_cell cells_151[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_149}, {1}, {.p = (void *)numbers_150}, {1}, {.p = (void *)numbers_149}, {1}, {1},
+static const dtt_cell cells_174[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_172}, {1}, {.p = (void *)numbers_173}, {1}, {.p = (void *)numbers_172}, {1}, {1},
 };
-static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_147, items_148, cells_151, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_170, items_171, cells_174, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2508,7 +2926,7 @@ static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_152[] = {
+static const dtt_item items_175[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2517,10 +2935,10 @@ static const dtt_item items_152[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_153[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_149}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_149}, {1}, {1},
+static const dtt_cell cells_176[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_172}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_172}, {1}, {1},
 };
-static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_152, items_148, cells_153, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_175, items_171, cells_176, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2533,7 +2951,7 @@ static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_154[] = {
+static const dtt_item items_177[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2543,10 +2961,10 @@ static const dtt_item items_154[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 1},
 };
-static const dtt_cell cells_155[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_149}, {1}, {.p = (void *)numbers_150}, {1}, {.p = (void *)numbers_150}, {1}, {1}, {.p = (void *)numbers_149}, {1},
+static const dtt_cell cells_178[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_172}, {1}, {.p = (void *)numbers_173}, {1}, {.p = (void *)numbers_173}, {1}, {1}, {.p = (void *)numbers_172}, {1},
 };
-static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_154, items_148, cells_155, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_177, items_171, cells_178, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2559,7 +2977,7 @@ static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_156[] = {
+static const dtt_item items_179[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2568,16 +2986,16 @@ static const dtt_item items_156[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_157[] = {
+static const int64_t numbers_180[] = {
   1, 1
 };
-static const int64_t numbers_158[] = {
+static const int64_t numbers_181[] = {
   0, 0
 };
-static const dtt_cell cells_159[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_157}, {2}, {.p = (void *)numbers_158}, {2}, {.p = (void *)numbers_157}, {2}, {1},
+static const dtt_cell cells_182[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_180}, {2}, {1},
 };
-static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_156, items_148, cells_159, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_179, items_171, cells_182, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2590,7 +3008,7 @@ static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_160[] = {
+static const dtt_item items_183[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2599,10 +3017,10 @@ static const dtt_item items_160[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_161[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_157}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_157}, {2}, {1},
+static const dtt_cell cells_184[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_180}, {2}, {1},
 };
-static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_160, items_148, cells_161, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_183, items_171, cells_184, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2615,7 +3033,7 @@ static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_162[] = {
+static const dtt_item items_185[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2625,10 +3043,10 @@ static const dtt_item items_162[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_163[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_157}, {2}, {.p = (void *)numbers_158}, {2}, {.p = (void *)numbers_158}, {2}, {1}, {.p = (void *)numbers_157}, {2},
+static const dtt_cell cells_186[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_181}, {2}, {1}, {.p = (void *)numbers_180}, {2},
 };
-static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_162, items_148, cells_163, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_185, items_171, cells_186, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2641,7 +3059,7 @@ static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_164[] = {
+static const dtt_item items_187[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2650,16 +3068,16 @@ static const dtt_item items_164[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_165[] = {
+static const int64_t numbers_188[] = {
   1, 1, 1
 };
-static const int64_t numbers_166[] = {
+static const int64_t numbers_189[] = {
   0, 0, 0
 };
-static const dtt_cell cells_167[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_165}, {3}, {.p = (void *)numbers_166}, {3}, {.p = (void *)numbers_165}, {3}, {1},
+static const dtt_cell cells_190[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_188}, {3}, {.p = (void *)numbers_189}, {3}, {.p = (void *)numbers_188}, {3}, {1},
 };
-static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_164, items_148, cells_167, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_187, items_171, cells_190, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2672,7 +3090,7 @@ static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_168[] = {
+static const dtt_item items_191[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2681,10 +3099,10 @@ static const dtt_item items_168[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_169[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_165}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_165}, {3}, {1},
+static const dtt_cell cells_192[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_188}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_188}, {3}, {1},
 };
-static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_168, items_148, cells_169, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_191, items_171, cells_192, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2697,7 +3115,7 @@ static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_170[] = {
+static const dtt_item items_193[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2707,10 +3125,10 @@ static const dtt_item items_170[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 3},
 };
-static const dtt_cell cells_171[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_165}, {3}, {.p = (void *)numbers_166}, {3}, {.p = (void *)numbers_166}, {3}, {1}, {.p = (void *)numbers_165}, {3},
+static const dtt_cell cells_194[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_188}, {3}, {.p = (void *)numbers_189}, {3}, {.p = (void *)numbers_189}, {3}, {1}, {.p = (void *)numbers_188}, {3},
 };
-static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_170, items_148, cells_171, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_193, items_171, cells_194, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2722,14 +3140,14 @@ static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_172[] = {
+static const dtt_item items_195[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty = {"empty", call_empty, items_172, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_empty = {"empty", call_empty, items_195, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2741,14 +3159,14 @@ static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_173[] = {
+static const dtt_item items_196[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_empty_strided = {"empty_strided", call_empty_strided, items_173, items_148, cells_100, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_empty_strided = {"empty_strided", call_empty_strided, items_196, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_new_empty_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2761,7 +3179,7 @@ static dt_status call_new_empty_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_174[] = {
+static const dtt_item items_197[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
@@ -2769,7 +3187,7 @@ static const dtt_item items_174[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty_strided = {"new_empty_strided", call_new_empty_strided, items_174, items_148, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_new_empty_strided = {"new_empty_strided", call_new_empty_strided, items_197, items_171, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2781,13 +3199,13 @@ static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_175[] = {
+static const dtt_item items_198[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_zeros = {"zeros", call_zeros, items_175, items_148, cells_32, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros = {"zeros", call_zeros, items_198, items_171, cells_32, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2799,7 +3217,7 @@ static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones = {"ones", call_ones, items_175, items_148, cells_32, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones = {"ones", call_ones, items_198, items_171, cells_32, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2812,14 +3230,14 @@ static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_176[] = {
+static const dtt_item items_199[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 2, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_full = {"full", call_full, items_176, items_148, cells_21, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_full = {"full", call_full, items_199, items_171, cells_21, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2832,7 +3250,7 @@ static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_177[] = {
+static const dtt_item items_200[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
@@ -2840,10 +3258,10 @@ static const dtt_item items_177[] = {
   {"device", NULL, DTT_DEVICE, 10, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 12, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_178[] = {
+static const dtt_cell cells_201[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_arange = {"arange", call_arange, items_177, items_148, cells_178, 6, 1, 13, 0, 0, NULL};
+static const dtt_function function_arange = {"arange", call_arange, items_200, items_171, cells_201, 6, 1, 13, 0, 0, NULL};
 
 static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2856,7 +3274,7 @@ static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_179[] = {
+static const dtt_item items_202[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -2864,10 +3282,10 @@ static const dtt_item items_179[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_180[] = {
+static const dtt_cell cells_203[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linspace = {"linspace", call_linspace, items_179, items_148, cells_180, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_linspace = {"linspace", call_linspace, items_202, items_171, cells_203, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_logspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2880,7 +3298,7 @@ static dt_status call_logspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_181[] = {
+static const dtt_item items_204[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -2889,10 +3307,10 @@ static const dtt_item items_181[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_182[] = {
+static const dtt_cell cells_205[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 10.0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_logspace = {"logspace", call_logspace, items_181, items_148, cells_182, 7, 1, 12, 0, 0, NULL};
+static const dtt_function function_logspace = {"logspace", call_logspace, items_204, items_171, cells_205, 7, 1, 12, 0, 0, NULL};
 
 static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2905,14 +3323,14 @@ static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_183[] = {
+static const dtt_item items_206[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"m", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_eye = {"eye", call_eye, items_183, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_eye = {"eye", call_eye, items_206, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2924,13 +3342,13 @@ static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_184[] = {
+static const dtt_item items_207[] = {
   {"s", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_184, items_148, cells_139, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_207, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2942,14 +3360,14 @@ static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_185[] = {
+static const dtt_item items_208[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_185, items_148, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_208, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2961,7 +3379,7 @@ static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_185, items_148, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_208, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2973,7 +3391,7 @@ static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_185, items_148, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_208, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2985,7 +3403,7 @@ static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_186[] = {
+static const dtt_item items_209[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
@@ -2993,7 +3411,7 @@ static const dtt_item items_186[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_full_like = {"full_like", call_full_like, items_186, items_148, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_full_like = {"full_like", call_full_like, items_209, items_171, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3005,14 +3423,14 @@ static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_187[] = {
+static const dtt_item items_210[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_187, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_210, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3024,7 +3442,7 @@ static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_187, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_210, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3036,7 +3454,7 @@ static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_187, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_210, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3049,7 +3467,7 @@ static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_188[] = {
+static const dtt_item items_211[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
@@ -3057,7 +3475,7 @@ static const dtt_item items_188[] = {
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_full = {"new_full", call_new_full, items_188, items_148, cells_98, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_new_full = {"new_full", call_new_full, items_211, items_171, cells_112, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3069,14 +3487,14 @@ static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_189[] = {
+static const dtt_item items_212[] = {
   {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_189, items_148, cells_100, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_212, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3088,12 +3506,12 @@ static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_190[] = {
+static const dtt_item items_213[] = {
   {"data", NULL, DTT_BOOL, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_190, items_148, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_213, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3105,14 +3523,14 @@ static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_191[] = {
+static const dtt_item items_214[] = {
   {"data", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_191, items_148, cells_100, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_214, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -3120,13 +3538,13 @@ static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_192[] = {
+static const dtt_item items_215[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_193[] = {
+static const dtt_item items_216[] = {
   {"out", NULL, DTT_I64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_192, items_193, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_215, items_216, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -3134,10 +3552,10 @@ static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_194[] = {
+static const dtt_item items_217[] = {
   {"out", NULL, DTT_F64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_192, items_194, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_215, items_217, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3147,11 +3565,11 @@ static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_195[] = {
+static const dtt_item items_218[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clone = {"clone", call_clone, items_195, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_clone = {"clone", call_clone, items_218, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3163,7 +3581,7 @@ static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_196[] = {
+static const dtt_item items_219[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
@@ -3171,7 +3589,7 @@ static const dtt_item items_196[] = {
   {"copy", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_to = {"to", call_to, items_196, items_148, cells_139, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_to = {"to", call_to, items_219, items_171, cells_162, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3181,7 +3599,7 @@ static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cpu = {"cpu", call_cpu, items_195, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_cpu = {"cpu", call_cpu, items_218, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3193,16 +3611,16 @@ static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_197[] = {
+static const dtt_item items_220[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"non_blocking", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_198[] = {
+static const dtt_cell cells_221[] = {
   {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_cuda = {"cuda", call_cuda, items_197, items_148, cells_198, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cuda = {"cuda", call_cuda, items_220, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3212,14 +3630,14 @@ static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_199[] = {
+static const dtt_item items_222[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_200[] = {
+static const dtt_cell cells_223[] = {
   {0}, {DT_MEMORY_FORMAT_CONTIGUOUS},
 };
-static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_199, items_148, cells_200, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_222, items_171, cells_223, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3228,12 +3646,12 @@ static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_201[] = {
+static const dtt_item items_224[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"non_blocking", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_copy_ = {"copy_", call_copy_, items_201, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_copy_ = {"copy_", call_copy_, items_224, NULL, cells_70, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3244,11 +3662,11 @@ static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_202[] = {
+static const dtt_item items_225[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_fill_ = {"fill_", call_fill_, items_202, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fill_ = {"fill_", call_fill_, items_225, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3257,7 +3675,7 @@ static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zero_ = {"zero_", call_zero_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_zero_ = {"zero_", call_zero_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   dt_dataset *r_out = NULL;
@@ -3267,13 +3685,13 @@ static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_203[] = {
+static const dtt_item items_226[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_item items_204[] = {
+static const dtt_item items_227[] = {
   {"out", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_203, items_204, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_226, items_227, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3283,13 +3701,13 @@ static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_205[] = {
+static const dtt_item items_228[] = {
   {"self", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_206[] = {
+static const dtt_item items_229[] = {
   {"out", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_len = {"len", call_dataset_len, items_205, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_dataset_len = {"len", call_dataset_len, items_228, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   dt_data_loader *r_out = NULL;
@@ -3306,7 +3724,7 @@ static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_207[] = {
+static const dtt_item items_230[] = {
   {"dataset", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"batch_size", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"shuffle", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -3315,13 +3733,13 @@ static const dtt_item items_207[] = {
   {"prefetch_factor", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_208[] = {
+static const dtt_item items_231[] = {
   {"out", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_209[] = {
+static const dtt_cell cells_232[] = {
   {0}, {1}, {0}, {0}, {0}, {2}, {0},
 };
-static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_207, items_208, cells_209, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_230, items_231, cells_232, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3331,10 +3749,10 @@ static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_210[] = {
+static const dtt_item items_233[] = {
   {"self", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_210, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_233, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3343,7 +3761,7 @@ static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_210, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_233, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -3353,7 +3771,7 @@ static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_210, items_142, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_233, items_165, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3363,10 +3781,10 @@ static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_211[] = {
+static const dtt_item items_234[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_211, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_234, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3377,13 +3795,13 @@ static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_212[] = {
+static const dtt_item items_235[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_212, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_235, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3395,14 +3813,14 @@ static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_213[] = {
+static const dtt_item items_236[] = {
   {"data", NULL, DTT_BYTES, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_214[] = {
+static const dtt_item items_237[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"tensors", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_213, items_214, cells_30, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_236, items_237, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3416,15 +3834,15 @@ static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_215[] = {
+static const dtt_item items_238[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_216[] = {
+static const dtt_cell cells_239[] = {
   {0}, {0}, {0}, {0},
 };
-static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_215, items_214, cells_216, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_238, items_237, cells_239, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -3434,10 +3852,10 @@ static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_217[] = {
+static const dtt_item items_240[] = {
   {"out", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_211, items_217, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_234, items_240, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_checkpoint(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3448,7 +3866,7 @@ static dt_status call_save_checkpoint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_save_checkpoint = {"save_checkpoint", call_save_checkpoint, items_212, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_checkpoint = {"save_checkpoint", call_save_checkpoint, items_235, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_checkpoint(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3462,7 +3880,7 @@ static dt_status call_load_checkpoint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_checkpoint = {"load_checkpoint", call_load_checkpoint, items_215, items_214, cells_216, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_checkpoint = {"load_checkpoint", call_load_checkpoint, items_238, items_237, cells_239, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_checkpoint_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -3472,7 +3890,7 @@ static dt_status call_checkpoint_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_checkpoint_names = {"checkpoint_names", call_checkpoint_names, items_211, items_217, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_checkpoint_names = {"checkpoint_names", call_checkpoint_names, items_234, items_240, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_archive(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3483,12 +3901,12 @@ static dt_status call_save_archive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_218[] = {
+static const dtt_item items_241[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"records", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_save_archive = {"save_archive", call_save_archive, items_218, NULL, cells_198, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_save_archive = {"save_archive", call_save_archive, items_241, NULL, cells_221, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3500,11 +3918,11 @@ static dt_status call_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_219[] = {
+static const dtt_item items_242[] = {
   {"names", NULL, DTT_STR, 0, 1, 0, 0, 1, 0},
   {"records", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_archive_bytes = {"archive_bytes", call_archive_bytes, items_219, items_148, cells_216, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_archive_bytes = {"archive_bytes", call_archive_bytes, items_242, items_171, cells_239, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_load_archive(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3516,15 +3934,15 @@ static dt_status call_load_archive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_220[] = {
+static const dtt_item items_243[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"mmap", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_221[] = {
+static const dtt_item items_244[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"records", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_archive = {"load_archive", call_load_archive, items_220, items_221, cells_30, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_archive = {"load_archive", call_load_archive, items_243, items_244, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3536,7 +3954,7 @@ static dt_status call_load_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_archive_bytes = {"load_archive_bytes", call_load_archive_bytes, items_213, items_221, cells_30, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_archive_bytes = {"load_archive_bytes", call_load_archive_bytes, items_236, items_244, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_save_npy(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3545,11 +3963,11 @@ static dt_status call_save_npy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_222[] = {
+static const dtt_item items_245[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"array", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_save_npy = {"save_npy", call_save_npy, items_222, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_save_npy = {"save_npy", call_save_npy, items_245, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_load_npy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3559,7 +3977,7 @@ static dt_status call_load_npy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_npy = {"load_npy", call_load_npy, items_211, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_load_npy = {"load_npy", call_load_npy, items_234, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_npz(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3570,12 +3988,12 @@ static dt_status call_save_npz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_223[] = {
+static const dtt_item items_246[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"arrays", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_save_npz = {"save_npz", call_save_npz, items_223, NULL, cells_198, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_save_npz = {"save_npz", call_save_npz, items_246, NULL, cells_221, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_load_npz(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3588,15 +4006,15 @@ static dt_status call_load_npz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_224[] = {
+static const dtt_item items_247[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
 };
-static const dtt_item items_225[] = {
+static const dtt_item items_248[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"arrays", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_npz = {"load_npz", call_load_npz, items_224, items_225, cells_64, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_load_npz = {"load_npz", call_load_npz, items_247, items_248, cells_70, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_read_csv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -3613,7 +4031,7 @@ static dt_status call_read_csv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_226[] = {
+static const dtt_item items_249[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"columns", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"delimiter", NULL, DTT_STR, 3, 0, 1, 0, 0, 0},
@@ -3622,15 +4040,15 @@ static const dtt_item items_226[] = {
   {"one_hot", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_227[] = {
+static const dtt_item items_250[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"names", &dtt_handle_string_list, DTT_STR, 1, 1, 0, 0, 0, 0},
   {"labels", &dtt_handle_string_list, DTT_STR, 3, 1, 0, 0, 0, 0},
 };
-static const dtt_cell cells_228[] = {
+static const dtt_cell cells_251[] = {
   {0}, {0}, {0}, {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_read_csv = {"read_csv", call_read_csv, items_226, items_227, cells_228, 7, 3, 9, 0, 0, NULL};
+static const dtt_function function_read_csv = {"read_csv", call_read_csv, items_249, items_250, cells_251, 7, 3, 9, 0, 0, NULL};
 
 static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3641,7 +4059,7 @@ static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_206, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_229, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3652,10 +4070,10 @@ static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_229[] = {
+static const dtt_item items_252[] = {
   {"out", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_229, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_252, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3666,7 +4084,7 @@ static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_206, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_229, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3675,10 +4093,10 @@ static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_230[] = {
+static const dtt_item items_253[] = {
   {"index", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_230, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_253, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3690,13 +4108,13 @@ static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_231[] = {
+static const dtt_item items_254[] = {
   {"text", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_232[] = {
+static const dtt_item items_255[] = {
   {"out", NULL, DTT_DEVICE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_231, items_232, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_254, items_255, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -3706,10 +4124,10 @@ static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_233[] = {
+static const dtt_item items_256[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_device_name = {"device_name", call_device_name, items_233, items_229, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_name = {"device_name", call_device_name, items_256, items_252, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   int64_t r_major = 0;
@@ -3721,11 +4139,11 @@ static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_234[] = {
+static const dtt_item items_257[] = {
   {"major", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_233, items_234, cells_30, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_256, items_257, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_name = NULL;
@@ -3745,14 +4163,14 @@ static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_235[] = {
+static const dtt_item items_258[] = {
   {"name", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
   {"major", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"multi_processor_count", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
   {"total_memory", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_233, items_235, cells_30, 1, 5, 2, 0, 0, NULL};
+static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_256, items_258, cells_30, 1, 5, 2, 0, 0, NULL};
 
 static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   int64_t r_free = 0;
@@ -3770,13 +4188,13 @@ static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_236[] = {
+static const dtt_item items_259[] = {
   {"free", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"total", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak_allocated", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"peak_reserved", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_233, items_236, cells_30, 1, 4, 2, 0, 0, NULL};
+static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_256, items_259, cells_30, 1, 4, 2, 0, 0, NULL};
 
 static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3785,10 +4203,10 @@ static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_237[] = {
+static const dtt_item items_260[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_237, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_260, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3797,11 +4215,11 @@ static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_238[] = {
+static const dtt_item items_261[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_238, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_261, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3814,11 +4232,11 @@ static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_239[] = {
+static const dtt_item items_262[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_239, NULL, 0, 2, 0, 0, 0, NULL};
+static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_262, NULL, 0, 2, 0, 0, 0, NULL};
 
 static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3828,7 +4246,7 @@ static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3838,10 +4256,10 @@ static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_240[] = {
+static const dtt_item items_263[] = {
   {"out", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_192, items_240, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_215, items_263, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3851,14 +4269,14 @@ static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_241[] = {
+static const dtt_item items_264[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"priority", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_242[] = {
+static const dtt_item items_265[] = {
   {"out", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_241, items_242, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_264, items_265, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3868,11 +4286,11 @@ static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_243[] = {
+static const dtt_item items_266[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"native", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_243, items_242, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_266, items_265, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3882,7 +4300,7 @@ static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_237, items_242, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_260, items_265, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3892,7 +4310,7 @@ static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_237, items_242, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_260, items_265, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3904,10 +4322,10 @@ static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_244[] = {
+static const dtt_item items_267[] = {
   {"self", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_device = {"device", call_stream_device, items_244, items_232, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_device = {"device", call_stream_device, items_267, items_255, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3917,7 +4335,7 @@ static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_native = {"native", call_stream_native, items_244, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_native = {"native", call_stream_native, items_267, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3926,11 +4344,11 @@ static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_245[] = {
+static const dtt_item items_268[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 2, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_245, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_268, NULL, cells_70, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3939,7 +4357,7 @@ static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_244, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_267, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3949,7 +4367,7 @@ static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_query = {"query", call_stream_query, items_244, items_240, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_query = {"query", call_stream_query, items_267, items_263, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3958,11 +4376,11 @@ static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_246[] = {
+static const dtt_item items_269[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_246, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_269, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   dt_event *r_out = NULL;
@@ -3972,14 +4390,14 @@ static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_247[] = {
+static const dtt_item items_270[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"timing", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_248[] = {
+static const dtt_item items_271[] = {
   {"out", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_new = {"event_new", call_event_new, items_247, items_248, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_event_new = {"event_new", call_event_new, items_270, items_271, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3991,10 +4409,10 @@ static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_249[] = {
+static const dtt_item items_272[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_event_device = {"device", call_event_device, items_249, items_232, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_device = {"device", call_event_device, items_272, items_255, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4003,11 +4421,11 @@ static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_250[] = {
+static const dtt_item items_273[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_record = {"record", call_event_record, items_250, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_event_record = {"record", call_event_record, items_273, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4016,11 +4434,11 @@ static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_251[] = {
+static const dtt_item items_274[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_wait = {"wait", call_event_wait, items_251, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_event_wait = {"wait", call_event_wait, items_274, NULL, cells_70, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4029,7 +4447,7 @@ static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_249, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_272, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -4039,7 +4457,7 @@ static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_query = {"query", call_event_query, items_249, items_240, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_query = {"query", call_event_query, items_272, items_263, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -4049,14 +4467,14 @@ static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_252[] = {
+static const dtt_item items_275[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"end", &dtt_handle_event, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_253[] = {
+static const dtt_item items_276[] = {
   {"out", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_252, items_253, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_275, items_276, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   dt_graph *r_out = NULL;
@@ -4066,10 +4484,10 @@ static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_254[] = {
+static const dtt_item items_277[] = {
   {"out", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_237, items_254, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_260, items_277, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4078,10 +4496,10 @@ static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_255[] = {
+static const dtt_item items_278[] = {
   {"self", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_255, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_278, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4090,7 +4508,7 @@ static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_end = {"end", call_graph_end, items_255, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_end = {"end", call_graph_end, items_278, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4099,7 +4517,7 @@ static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_255, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_278, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4108,7 +4526,7 @@ static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_255, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_278, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -4119,7 +4537,7 @@ static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_240, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_263, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4129,11 +4547,11 @@ static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_256[] = {
+static const dtt_item items_279[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_index = {"index", call_index, items_256, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_index = {"index", call_index, items_279, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4145,13 +4563,13 @@ static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_257[] = {
+static const dtt_item items_280[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
   {"values", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_put = {"index_put", call_index_put, items_257, items_148, cells_198, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_index_put = {"index_put", call_index_put, items_280, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4162,7 +4580,7 @@ static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_257, NULL, cells_198, 4, 0, 5, 1, 0, NULL};
+static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_280, NULL, cells_221, 4, 0, 5, 1, 0, NULL};
 
 static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4172,12 +4590,12 @@ static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_258[] = {
+static const dtt_item items_281[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_select = {"index_select", call_index_select, items_258, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_index_select = {"index_select", call_index_select, items_281, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4189,17 +4607,17 @@ static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_259[] = {
+static const dtt_item items_282[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_260[] = {
+static const dtt_cell cells_283[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_index_add = {"index_add", call_index_add, items_259, items_148, cells_260, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_add = {"index_add", call_index_add, items_282, items_171, cells_283, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4210,7 +4628,7 @@ static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_259, NULL, cells_260, 5, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_282, NULL, cells_283, 5, 0, 7, 1, 0, NULL};
 
 static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4221,13 +4639,13 @@ static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_261[] = {
+static const dtt_item items_284[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"sparse_grad", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gather = {"gather", call_gather, items_261, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_gather = {"gather", call_gather, items_284, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4239,13 +4657,13 @@ static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_262[] = {
+static const dtt_item items_285[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter = {"scatter", call_scatter, items_262, items_148, cells_139, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scatter = {"scatter", call_scatter, items_285, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4256,7 +4674,7 @@ static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_262, NULL, cells_139, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_285, NULL, cells_162, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4267,13 +4685,13 @@ static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_263[] = {
+static const dtt_item items_286[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_263, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_286, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4283,7 +4701,7 @@ static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_263, NULL, cells_216, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_286, NULL, cells_239, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4295,7 +4713,7 @@ static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_264[] = {
+static const dtt_item items_287[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -4303,10 +4721,10 @@ static const dtt_item items_264[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_265[] = {
+static const dtt_cell cells_288[] = {
   {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_264, items_148, cells_265, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_287, items_171, cells_288, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4317,7 +4735,7 @@ static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_264, NULL, cells_265, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_287, NULL, cells_288, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4329,7 +4747,7 @@ static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_266[] = {
+static const dtt_item items_289[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -4337,7 +4755,7 @@ static const dtt_item items_266[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_266, items_148, cells_265, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_289, items_171, cells_288, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4348,7 +4766,7 @@ static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_266, NULL, cells_265, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_289, NULL, cells_288, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4360,13 +4778,13 @@ static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_267[] = {
+static const dtt_item items_290[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_267, items_148, cells_139, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_290, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4377,7 +4795,7 @@ static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_267, NULL, cells_139, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_290, NULL, cells_162, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4388,13 +4806,13 @@ static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_268[] = {
+static const dtt_item items_291[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_268, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_291, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4404,7 +4822,7 @@ static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_268, NULL, cells_216, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_291, NULL, cells_239, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4414,12 +4832,12 @@ static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_269[] = {
+static const dtt_item items_292[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_269, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_292, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4428,7 +4846,7 @@ static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_269, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_292, NULL, cells_70, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4438,11 +4856,11 @@ static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_270[] = {
+static const dtt_item items_293[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_take = {"take", call_take, items_270, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_take = {"take", call_take, items_293, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4454,12 +4872,12 @@ static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_271[] = {
+static const dtt_item items_294[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_271, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_294, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4470,13 +4888,13 @@ static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_272[] = {
+static const dtt_item items_295[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_put = {"put", call_put, items_272, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_put = {"put", call_put, items_295, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4485,7 +4903,7 @@ static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_put_ = {"put_", call_put_, items_272, NULL, cells_216, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_put_ = {"put_", call_put_, items_295, NULL, cells_239, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4495,15 +4913,15 @@ static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_273[] = {
+static const dtt_item items_296[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_274[] = {
+static const dtt_cell cells_297[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_273, items_148, cells_274, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_296, items_171, cells_297, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4513,11 +4931,11 @@ static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_275[] = {
+static const dtt_item items_298[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_275, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_298, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4527,7 +4945,7 @@ static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4537,14 +4955,14 @@ static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_276[] = {
+static const dtt_item items_299[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_classes", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_277[] = {
+static const dtt_cell cells_300[] = {
   {0}, {-1},
 };
-static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_276, items_148, cells_277, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_299, items_171, cells_300, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4554,11 +4972,11 @@ static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_278[] = {
+static const dtt_item items_301[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"diagonal", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tril = {"tril", call_tril, items_278, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tril = {"tril", call_tril, items_301, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4567,7 +4985,7 @@ static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tril_ = {"tril_", call_tril_, items_278, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tril_ = {"tril_", call_tril_, items_301, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4577,7 +4995,7 @@ static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu = {"triu", call_triu, items_278, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_triu = {"triu", call_triu, items_301, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4586,7 +5004,7 @@ static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_ = {"triu_", call_triu_, items_278, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_triu_ = {"triu_", call_triu_, items_301, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4597,12 +5015,12 @@ static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_279[] = {
+static const dtt_item items_302[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_at = {"at", call_at, items_279, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_at = {"at", call_at, items_302, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4613,13 +5031,13 @@ static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_280[] = {
+static const dtt_item items_303[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 6, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_set_at = {"set_at", call_set_at, items_280, NULL, cells_100, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_set_at = {"set_at", call_set_at, items_303, NULL, cells_114, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4629,11 +5047,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_281[] = {
+static const dtt_item items_304[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4643,11 +5061,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_282[] = {
+static const dtt_item items_305[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_282, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_305, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4657,7 +5075,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_282, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_305, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4670,17 +5088,17 @@ static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_283[] = {
+static const dtt_item items_306[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_284[] = {
+static const dtt_cell cells_307[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_283, items_148, cells_284, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_306, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4691,7 +5109,7 @@ static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_283, NULL, cells_284, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_306, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4704,7 +5122,7 @@ static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_283, items_148, cells_284, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_306, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4715,7 +5133,7 @@ static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_283, NULL, cells_284, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_306, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4725,11 +5143,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_285[] = {
+static const dtt_item items_308[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_285, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_308, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4742,14 +5160,14 @@ static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_286[] = {
+static const dtt_item items_309[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmv = {"addmv", call_addmv, items_286, items_148, cells_284, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmv = {"addmv", call_addmv, items_309, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4760,7 +5178,7 @@ static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_286, NULL, cells_284, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_309, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4770,7 +5188,7 @@ static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vdot = {"vdot", call_vdot, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vdot = {"vdot", call_vdot, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4780,11 +5198,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_287[] = {
+static const dtt_item items_310[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_287, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_310, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4797,14 +5215,14 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_288[] = {
+static const dtt_item items_311[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_288, items_148, cells_284, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_311, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4815,7 +5233,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_288, NULL, cells_284, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_311, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4825,11 +5243,11 @@ static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_289[] = {
+static const dtt_item items_312[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_outer = {"outer", call_outer, items_289, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_outer = {"outer", call_outer, items_312, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4842,14 +5260,14 @@ static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_290[] = {
+static const dtt_item items_313[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addr = {"addr", call_addr, items_290, items_148, cells_284, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addr = {"addr", call_addr, items_313, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4860,7 +5278,7 @@ static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addr_ = {"addr_", call_addr_, items_290, NULL, cells_284, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addr_ = {"addr_", call_addr_, items_313, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4870,7 +5288,7 @@ static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_inner = {"inner", call_inner, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_inner = {"inner", call_inner, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4881,12 +5299,12 @@ static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_291[] = {
+static const dtt_item items_314[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_cross = {"cross", call_cross, items_291, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_cross = {"cross", call_cross, items_314, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4896,7 +5314,7 @@ static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_kron = {"kron", call_kron, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_kron = {"kron", call_kron, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4906,11 +5324,11 @@ static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_292[] = {
+static const dtt_item items_315[] = {
   {"equation", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"operands", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_einsum = {"einsum", call_einsum, items_292, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_einsum = {"einsum", call_einsum, items_315, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4920,15 +5338,15 @@ static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_293[] = {
+static const dtt_item items_316[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_294[] = {
+static const dtt_cell cells_317[] = {
   {0}, {0}, {2},
 };
-static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_293, items_148, cells_294, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_316, items_171, cells_317, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4939,13 +5357,13 @@ static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_295[] = {
+static const dtt_item items_318[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_295, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_318, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4955,7 +5373,7 @@ static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4965,11 +5383,11 @@ static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_296[] = {
+static const dtt_item items_319[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_296, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_319, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4979,7 +5397,7 @@ static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_multi_dot = {"multi_dot", call_linalg_multi_dot, items_203, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_multi_dot = {"multi_dot", call_linalg_multi_dot, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4989,10 +5407,10 @@ static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_297[] = {
+static const dtt_item items_320[] = {
   {"matrices", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_297, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_320, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5002,7 +5420,7 @@ static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trace = {"trace", call_trace, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trace = {"trace", call_trace, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5013,16 +5431,16 @@ static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_298[] = {
+static const dtt_item items_321[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_299[] = {
+static const dtt_cell cells_322[] = {
   {0}, {0}, {-2}, {-1},
 };
-static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_298, items_148, cells_299, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_321, items_171, cells_322, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5032,12 +5450,12 @@ static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_300[] = {
+static const dtt_item items_323[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_300, items_148, cells_274, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_323, items_171, cells_297, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5047,12 +5465,12 @@ static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_301[] = {
+static const dtt_item items_324[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"y", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_301, items_148, cells_274, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_324, items_171, cells_297, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5064,17 +5482,17 @@ static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_302[] = {
+static const dtt_item items_325[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_303[] = {
+static const dtt_cell cells_326[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_302, items_148, cells_303, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_325, items_171, cells_326, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5086,20 +5504,20 @@ static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_304[] = {
+static const dtt_item items_327[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const int64_t numbers_305[] = {
+static const int64_t numbers_328[] = {
   -2, -1
 };
-static const dtt_cell cells_306[] = {
-  {0}, {0}, {0}, {0}, {.p = (void *)numbers_305}, {2}, {0}, {0},
+static const dtt_cell cells_329[] = {
+  {0}, {0}, {0}, {0}, {.p = (void *)numbers_328}, {2}, {0}, {0},
 };
-static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_304, items_148, cells_306, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_327, items_171, cells_329, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5111,14 +5529,14 @@ static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_307[] = {
+static const dtt_item items_330[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_307, items_148, cells_100, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_330, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5129,16 +5547,16 @@ static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_308[] = {
+static const dtt_item items_331[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_309[] = {
+static const dtt_cell cells_332[] = {
   {0}, {0}, {1}, {.f = 1e-08},
 };
-static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_308, items_148, cells_309, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_331, items_171, cells_332, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5150,17 +5568,17 @@ static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_310[] = {
+static const dtt_item items_333[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_311[] = {
+static const dtt_cell cells_334[] = {
   {0}, {0}, {.f = 2.0}, {.f = 1e-06}, {0},
 };
-static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_310, items_148, cells_311, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_333, items_171, cells_334, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5172,15 +5590,15 @@ static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_312[] = {
+static const dtt_item items_335[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_313[] = {
+static const dtt_cell cells_336[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0},
 };
-static const dtt_function function_dist = {"dist", call_dist, items_312, items_148, cells_313, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_dist = {"dist", call_dist, items_335, items_171, cells_336, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5193,16 +5611,16 @@ static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_314[] = {
+static const dtt_item items_337[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"compute_mode", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_315[] = {
+static const dtt_cell cells_338[] = {
   {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_cdist = {"cdist", call_cdist, items_314, items_148, cells_315, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cdist = {"cdist", call_cdist, items_337, items_171, cells_338, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5212,14 +5630,14 @@ static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_316[] = {
+static const dtt_item items_339[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_317[] = {
+static const dtt_cell cells_340[] = {
   {0}, {.f = 2.0},
 };
-static const dtt_function function_pdist = {"pdist", call_pdist, items_316, items_148, cells_317, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pdist = {"pdist", call_pdist, items_339, items_171, cells_340, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5231,13 +5649,13 @@ static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_318[] = {
+static const dtt_item items_341[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
   {"maxnorm", NULL, DTT_SCALAR, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_renorm = {"renorm", call_renorm, items_318, items_148, cells_100, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_renorm = {"renorm", call_renorm, items_341, items_171, cells_114, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5248,7 +5666,7 @@ static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_318, NULL, cells_100, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_341, NULL, cells_114, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5259,16 +5677,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_319[] = {
+static const dtt_item items_342[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_320[] = {
+static const dtt_cell cells_343[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_319, items_148, cells_320, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_342, items_171, cells_343, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5279,7 +5697,7 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_319, items_148, cells_320, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_342, items_171, cells_343, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5290,16 +5708,16 @@ static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_321[] = {
+static const dtt_item items_344[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_322[] = {
+static const dtt_cell cells_345[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0},
 };
-static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_321, items_148, cells_322, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_344, items_171, cells_345, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5311,17 +5729,17 @@ static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_323[] = {
+static const dtt_item items_346[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"delta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_324[] = {
+static const dtt_cell cells_347[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0}, {0},
 };
-static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_323, items_148, cells_324, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_346, items_171, cells_347, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5333,16 +5751,16 @@ static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_325[] = {
+static const dtt_item items_348[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_divergence_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"log_target", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_326[] = {
+static const dtt_cell cells_349[] = {
   {0}, {0}, {DT_DIVERGENCE_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_325, items_148, cells_326, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_348, items_171, cells_349, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5354,7 +5772,7 @@ static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_327[] = {
+static const dtt_item items_350[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"log_input", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -5362,10 +5780,10 @@ static const dtt_item items_327[] = {
   {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_328[] = {
+static const dtt_cell cells_351[] = {
   {0}, {0}, {1}, {0}, {.f = 1e-08}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_327, items_148, cells_328, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_350, items_171, cells_351, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5377,7 +5795,7 @@ static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_329[] = {
+static const dtt_item items_352[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"var", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
@@ -5385,10 +5803,10 @@ static const dtt_item items_329[] = {
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_330[] = {
+static const dtt_cell cells_353[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 1e-06}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_329, items_148, cells_330, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_352, items_171, cells_353, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5399,15 +5817,15 @@ static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_331[] = {
+static const dtt_item items_354[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_332[] = {
+static const dtt_cell cells_355[] = {
   {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_331, items_148, cells_332, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_354, items_171, cells_355, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5418,16 +5836,16 @@ static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_333[] = {
+static const dtt_item items_356[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_334[] = {
+static const dtt_cell cells_357[] = {
   {0}, {0}, {.f = 1.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_333, items_148, cells_334, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_356, items_171, cells_357, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5439,17 +5857,17 @@ static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_335[] = {
+static const dtt_item items_358[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"margin", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_336[] = {
+static const dtt_cell cells_359[] = {
   {0}, {0}, {0}, {.f = 0.0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_335, items_148, cells_336, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_358, items_171, cells_359, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5461,7 +5879,7 @@ static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_335, items_148, cells_336, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_358, items_171, cells_359, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5473,7 +5891,7 @@ static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_337[] = {
+static const dtt_item items_360[] = {
   {"anchor", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"positive", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"negative", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -5483,10 +5901,10 @@ static const dtt_item items_337[] = {
   {"swap", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_338[] = {
+static const dtt_cell cells_361[] = {
   {0}, {0}, {0}, {.f = 1.0}, {.f = 2.0}, {.f = 1e-06}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_337, items_148, cells_338, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_360, items_171, cells_361, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5498,7 +5916,7 @@ static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_339[] = {
+static const dtt_item items_362[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -5506,10 +5924,10 @@ static const dtt_item items_339[] = {
   {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_340[] = {
+static const dtt_cell cells_363[] = {
   {0}, {0}, {1}, {.f = 1.0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_339, items_148, cells_340, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_362, items_171, cells_363, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5520,7 +5938,7 @@ static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_331, items_148, cells_332, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_354, items_171, cells_355, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5531,16 +5949,16 @@ static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r
   return status;
 }
 
-static const dtt_item items_341[] = {
+static const dtt_item items_364[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_342[] = {
+static const dtt_cell cells_365[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_341, items_148, cells_342, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_364, items_171, cells_365, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5552,17 +5970,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_343[] = {
+static const dtt_item items_366[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_344[] = {
+static const dtt_cell cells_367[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_343, items_148, cells_344, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_366, items_171, cells_367, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5574,7 +5992,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_345[] = {
+static const dtt_item items_368[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -5582,10 +6000,10 @@ static const dtt_item items_345[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_346[] = {
+static const dtt_cell cells_369[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_345, items_148, cells_346, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_368, items_171, cells_369, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5596,7 +6014,7 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_341, items_148, cells_342, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_364, items_171, cells_365, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5608,17 +6026,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_347[] = {
+static const dtt_item items_370[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_348[] = {
+static const dtt_cell cells_371[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_347, items_148, cells_348, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_370, items_171, cells_371, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5628,12 +6046,12 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_349[] = {
+static const dtt_item items_372[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_349, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_372, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5644,11 +6062,11 @@ static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_350[] = {
+static const dtt_item items_373[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_350, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_373, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -5658,10 +6076,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_351[] = {
+static const dtt_item items_374[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_351, items_229, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_374, items_252, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5670,14 +6088,14 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_352[] = {
+static const dtt_item items_375[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_353[] = {
+static const dtt_cell cells_376[] = {
   {0}, {1},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_352, NULL, cells_353, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_375, NULL, cells_376, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5687,7 +6105,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_351, items_240, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_374, items_263, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -5697,7 +6115,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_351, items_142, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_374, items_165, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -5709,7 +6127,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_351, items_214, cells_50, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_374, items_237, cells_56, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -5721,7 +6139,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_351, items_214, cells_50, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_374, items_237, cells_56, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -5733,7 +6151,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_351, items_214, cells_50, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_374, items_237, cells_56, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5744,13 +6162,13 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_354[] = {
+static const dtt_item items_377[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_354, NULL, cells_265, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_377, NULL, cells_288, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5759,11 +6177,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_355[] = {
+static const dtt_item items_378[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_355, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_378, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5772,15 +6190,15 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_356[] = {
+static const dtt_item items_379[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_357[] = {
+static const dtt_cell cells_380[] = {
   {0}, {0}, {1},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_356, NULL, cells_357, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_379, NULL, cells_380, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5790,12 +6208,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_358[] = {
+static const dtt_item items_381[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_358, NULL, cells_216, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_381, NULL, cells_239, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5804,7 +6222,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_351, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_374, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5813,11 +6231,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_359[] = {
+static const dtt_item items_382[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_359, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_382, NULL, cells_70, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5826,11 +6244,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_360[] = {
+static const dtt_item items_383[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_360, NULL, cells_353, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_383, NULL, cells_376, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5839,11 +6257,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_361[] = {
+static const dtt_item items_384[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_361, NULL, cells_353, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_384, NULL, cells_376, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5853,7 +6271,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_351, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_374, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -5863,11 +6281,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_362[] = {
+static const dtt_item items_385[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_362, items_10, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_385, items_10, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -5877,10 +6295,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_363[] = {
+static const dtt_item items_386[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_363, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_386, items_10, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5890,12 +6308,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_364[] = {
+static const dtt_item items_387[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_364, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_387, NULL, cells_70, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5905,12 +6323,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_365[] = {
+static const dtt_item items_388[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_365, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_388, NULL, cells_70, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5920,12 +6338,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_366[] = {
+static const dtt_item items_389[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_366, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_389, NULL, cells_70, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5945,11 +6363,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_367[] = {
+static const dtt_item items_390[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_367, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_390, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5959,12 +6377,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_368[] = {
+static const dtt_item items_391[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_368, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_391, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5975,13 +6393,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_369[] = {
+static const dtt_item items_392[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_369, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_392, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5993,7 +6411,7 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_370[] = {
+static const dtt_item items_393[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -6003,10 +6421,10 @@ static const dtt_item items_370[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_371[] = {
+static const dtt_cell cells_394[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_370, items_148, cells_371, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_393, items_171, cells_394, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6018,17 +6436,104 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_372[] = {
+static const dtt_item items_395[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_373[] = {
+static const dtt_cell cells_396[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_372, items_148, cells_373, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_395, items_171, cells_396, 5, 1, 6, 0, 0, NULL};
+
+static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const double v_eps = (double)a[5].f;
+  dt_status status;
+  status = dt_rms_norm(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (dt_tensor *)a[3].p,
+    a[4].i ? &v_eps : NULL, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_397[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
+  {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 4, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_397, items_171, cells_32, 4, 1, 6, 0, 0, NULL};
+
+static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_group_norm(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (dt_tensor *)a[2].p, (dt_tensor *)a[3].p, (double)a[4].f,
+    &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_398[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"num_groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_399[] = {
+  {0}, {0}, {0}, {0}, {.f = 1e-05},
+};
+static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_398, items_171, cells_399, 5, 1, 5, 0, 0, NULL};
+
+static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_instance_norm(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (dt_tensor *)a[3].p,
+    (dt_tensor *)a[4].p, (int32_t)a[5].i, (double)a[6].f, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_400[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
+  {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
+  {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
+  {"use_input_stats", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
+  {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_401[] = {
+  {0}, {0}, {0}, {0}, {0}, {1}, {.f = 0.1}, {.f = 1e-05},
+};
+static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_400, items_171, cells_401, 8, 1, 8, 0, 0, NULL};
+
+static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_local_response_norm(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (double)a[2].f, (double)a[3].f, (double)a[4].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_402[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"alpha", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+  {"k", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_403[] = {
+  {0}, {0}, {.f = 0.0001}, {.f = 0.75}, {.f = 1.0},
+};
+static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_402, items_171, cells_403, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6038,12 +6543,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_374[] = {
+static const dtt_item items_404[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_374, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_404, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6053,7 +6558,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_374, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_404, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6063,15 +6568,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_375[] = {
+static const dtt_item items_405[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_376[] = {
+static const dtt_cell cells_406[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_375, items_148, cells_376, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_405, items_171, cells_406, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6080,7 +6585,154 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_375, NULL, cells_376, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_405, NULL, cells_406, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_dropout1d((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_405, items_171, cells_406, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_dropout1d_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_405, NULL, cells_406, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_dropout2d((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_405, items_171, cells_406, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_dropout2d_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_405, NULL, cells_406, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_dropout3d((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_405, items_171, cells_406, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_dropout3d_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_405, NULL, cells_406, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_alpha_dropout((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_cell cells_407[] = {
+  {0}, {.f = 0.5}, {0},
+};
+static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_405, items_171, cells_407, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_alpha_dropout_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_405, NULL, cells_407, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_feature_alpha_dropout((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_405, items_171, cells_407, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_feature_alpha_dropout_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_405, NULL, cells_407, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_rrelu((dt_tensor *)a[0].p, (double)a[1].f, (double)a[2].f, (int32_t)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_408[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"lower", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"upper", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"training", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_409[] = {
+  {0}, {.f = 0.125}, {.f = 0.3333333333333333}, {0},
+};
+static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_408, items_171, cells_409, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_rrelu_((dt_tensor *)a[0].p, (double)a[1].f, (double)a[2].f, (int32_t)a[3].i);
+  return status;
+}
+
+static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_408, NULL, cells_409, 4, 0, 4, 1, 0, NULL};
+
+static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_gumbel_softmax(
+    (dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, (double)a[3].f, (int64_t)a[4].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_410[] = {
+  {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"tau", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"hard", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+  {"dim", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_411[] = {
+  {0}, {.f = 1.0}, {0}, {.f = 1e-10}, {-1},
+};
+static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_410, items_171, cells_411, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6094,7 +6746,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_377[] = {
+static const dtt_item items_412[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -6103,10 +6755,10 @@ static const dtt_item items_377[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_378[] = {
+static const dtt_cell cells_413[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_377, items_148, cells_378, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_412, items_171, cells_413, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6115,10 +6767,10 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_379[] = {
+static const dtt_item items_414[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_379, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_414, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6127,11 +6779,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_380[] = {
+static const dtt_item items_415[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_380, NULL, cells_353, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_415, NULL, cells_376, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6141,11 +6793,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_381[] = {
+static const dtt_item items_416[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_381, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_416, NULL, cells_70, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6155,7 +6807,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_379, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_414, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -6165,12 +6817,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_382[] = {
+static const dtt_item items_417[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_382, items_253, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_417, items_276, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6180,13 +6832,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_383[] = {
+static const dtt_item items_418[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_383, NULL, cells_216, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_418, NULL, cells_239, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -6198,7 +6850,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_379, items_214, cells_50, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_414, items_237, cells_56, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6209,12 +6861,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_384[] = {
+static const dtt_item items_419[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_384, NULL, cells_198, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_419, NULL, cells_221, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6223,10 +6875,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_385[] = {
+static const dtt_item items_420[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_385, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_420, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -6236,7 +6888,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_385, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_420, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -6245,7 +6897,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_385, items_194, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_420, items_217, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6257,16 +6909,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_386[] = {
+static const dtt_item items_421[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_387[] = {
+static const dtt_cell cells_422[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_386, items_148, cells_387, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_421, items_171, cells_422, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6279,7 +6931,7 @@ static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_388[] = {
+static const dtt_item items_423[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -6288,10 +6940,10 @@ static const dtt_item items_388[] = {
   {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_389[] = {
+static const dtt_cell cells_424[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_388, NULL, cells_389, 7, 0, 14, 0, 0, NULL};
+static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_423, NULL, cells_424, 7, 0, 14, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6301,7 +6953,7 @@ static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg = {"neg", call_neg, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_neg = {"neg", call_neg, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6310,7 +6962,7 @@ static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg_ = {"neg_", call_neg_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_neg_ = {"neg_", call_neg_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6320,7 +6972,7 @@ static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs = {"abs", call_abs, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_abs = {"abs", call_abs, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6329,7 +6981,7 @@ static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs_ = {"abs_", call_abs_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_abs_ = {"abs_", call_abs_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6339,7 +6991,7 @@ static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign = {"sign", call_sign, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sign = {"sign", call_sign, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6348,7 +7000,7 @@ static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign_ = {"sign_", call_sign_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sign_ = {"sign_", call_sign_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6358,7 +7010,7 @@ static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor = {"floor", call_floor, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_floor = {"floor", call_floor, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6367,7 +7019,7 @@ static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_ = {"floor_", call_floor_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_floor_ = {"floor_", call_floor_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6377,7 +7029,7 @@ static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil = {"ceil", call_ceil, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ceil = {"ceil", call_ceil, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6386,7 +7038,7 @@ static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6396,7 +7048,7 @@ static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round = {"round", call_round, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_round = {"round", call_round, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6405,7 +7057,7 @@ static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_ = {"round_", call_round_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_round_ = {"round_", call_round_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6415,7 +7067,7 @@ static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc = {"trunc", call_trunc, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trunc = {"trunc", call_trunc, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6424,7 +7076,7 @@ static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6434,7 +7086,7 @@ static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp = {"exp", call_exp, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp = {"exp", call_exp, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6443,7 +7095,7 @@ static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp_ = {"exp_", call_exp_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp_ = {"exp_", call_exp_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6453,7 +7105,7 @@ static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log = {"log", call_log, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log = {"log", call_log, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6462,7 +7114,7 @@ static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_ = {"log_", call_log_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log_ = {"log_", call_log_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6472,7 +7124,7 @@ static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p = {"log1p", call_log1p, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log1p = {"log1p", call_log1p, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6481,7 +7133,7 @@ static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6491,7 +7143,7 @@ static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6500,7 +7152,7 @@ static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6510,7 +7162,7 @@ static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6519,7 +7171,7 @@ static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6529,7 +7181,7 @@ static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square = {"square", call_square, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_square = {"square", call_square, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6538,7 +7190,7 @@ static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square_ = {"square_", call_square_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_square_ = {"square_", call_square_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6548,7 +7200,7 @@ static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6557,7 +7209,7 @@ static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6567,7 +7219,7 @@ static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin = {"sin", call_sin, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sin = {"sin", call_sin, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6576,7 +7228,7 @@ static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin_ = {"sin_", call_sin_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sin_ = {"sin_", call_sin_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6586,7 +7238,7 @@ static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos = {"cos", call_cos, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cos = {"cos", call_cos, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6595,7 +7247,7 @@ static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos_ = {"cos_", call_cos_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cos_ = {"cos_", call_cos_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6605,7 +7257,7 @@ static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh = {"tanh", call_tanh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanh = {"tanh", call_tanh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6614,7 +7266,7 @@ static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6624,7 +7276,7 @@ static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf = {"erf", call_erf, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erf = {"erf", call_erf, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6633,7 +7285,7 @@ static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf_ = {"erf_", call_erf_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_erf_ = {"erf_", call_erf_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6643,7 +7295,7 @@ static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6652,7 +7304,7 @@ static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6662,7 +7314,7 @@ static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu = {"relu", call_relu, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu = {"relu", call_relu, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6671,7 +7323,7 @@ static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu_ = {"relu_", call_relu_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu_ = {"relu_", call_relu_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6682,14 +7334,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_390[] = {
+static const dtt_item items_425[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_391[] = {
+static const dtt_cell cells_426[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_390, items_148, cells_391, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_425, items_171, cells_426, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6699,7 +7351,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_390, NULL, cells_391, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_425, NULL, cells_426, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6710,14 +7362,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_392[] = {
+static const dtt_item items_427[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_393[] = {
+static const dtt_cell cells_428[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_392, items_148, cells_393, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_427, items_171, cells_428, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6726,7 +7378,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_392, NULL, cells_393, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_427, NULL, cells_428, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6738,15 +7390,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_394[] = {
+static const dtt_item items_429[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_395[] = {
+static const dtt_cell cells_430[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_394, items_148, cells_395, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_429, items_171, cells_430, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6756,7 +7408,7 @@ static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6766,7 +7418,7 @@ static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu = {"silu", call_silu, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_silu = {"silu", call_silu, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6775,7 +7427,7 @@ static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu_ = {"silu_", call_silu_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_silu_ = {"silu_", call_silu_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6785,14 +7437,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_396[] = {
+static const dtt_item items_431[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_397[] = {
+static const dtt_cell cells_432[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_396, items_148, cells_397, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_431, items_171, cells_432, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6804,11 +7456,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_398[] = {
+static const dtt_item items_433[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_398, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_433, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6819,7 +7471,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_398, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_433, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6831,11 +7483,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_399[] = {
+static const dtt_item items_434[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_399, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_434, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6846,7 +7498,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_399, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_434, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6859,12 +7511,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_400[] = {
+static const dtt_item items_435[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_400, items_148, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_435, items_171, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6875,7 +7527,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_400, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_435, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6887,15 +7539,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_401[] = {
+static const dtt_item items_436[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_402[] = {
+static const dtt_cell cells_437[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_401, items_148, cells_402, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_436, items_171, cells_437, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6906,7 +7558,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_401, NULL, cells_402, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_436, NULL, cells_437, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6918,7 +7570,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_401, items_148, cells_402, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_436, items_171, cells_437, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6929,7 +7581,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_401, NULL, cells_402, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_436, NULL, cells_437, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6941,7 +7593,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_401, items_148, cells_402, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_436, items_171, cells_437, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6953,11 +7605,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_403[] = {
+static const dtt_item items_438[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6968,7 +7620,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6980,7 +7632,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6991,7 +7643,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7003,12 +7655,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_404[] = {
+static const dtt_item items_439[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_404, items_148, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_439, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7019,7 +7671,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_404, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_439, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7031,7 +7683,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7042,7 +7694,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7054,7 +7706,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7065,7 +7717,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7077,11 +7729,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_405[] = {
+static const dtt_item items_440[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_405, items_148, cells_100, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_440, items_171, cells_114, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7092,11 +7744,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_406[] = {
+static const dtt_item items_441[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_406, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_441, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7106,7 +7758,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7116,7 +7768,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7126,15 +7778,15 @@ static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_407[] = {
+static const dtt_item items_442[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_408[] = {
+static const dtt_cell cells_443[] = {
   {0}, {.f = -1.0}, {.f = 1.0},
 };
-static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_407, items_148, cells_408, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_442, items_171, cells_443, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7143,7 +7795,7 @@ static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_407, NULL, cells_408, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_442, NULL, cells_443, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7153,7 +7805,7 @@ static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6 = {"relu6", call_relu6, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu6 = {"relu6", call_relu6, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7162,7 +7814,7 @@ static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7172,7 +7824,7 @@ static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7181,7 +7833,7 @@ static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7191,7 +7843,7 @@ static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7200,7 +7852,7 @@ static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7211,14 +7863,14 @@ static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_409[] = {
+static const dtt_item items_444[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_410[] = {
+static const dtt_cell cells_445[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.5},
 };
-static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_409, items_148, cells_410, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_444, items_171, cells_445, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7228,14 +7880,14 @@ static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_411[] = {
+static const dtt_item items_446[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_412[] = {
+static const dtt_cell cells_447[] = {
   {0}, {.f = 0.5},
 };
-static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_411, items_148, cells_412, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_446, items_171, cells_447, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7245,7 +7897,7 @@ static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7257,12 +7909,12 @@ static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_413[] = {
+static const dtt_item items_448[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"threshold", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_threshold = {"threshold", call_threshold, items_413, items_148, cells_139, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_threshold = {"threshold", call_threshold, items_448, items_171, cells_162, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7273,7 +7925,7 @@ static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_413, NULL, cells_139, 3, 0, 7, 1, 0, NULL};
+static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_448, NULL, cells_162, 3, 0, 7, 1, 0, NULL};
 
 static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7283,7 +7935,7 @@ static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softsign = {"softsign", call_softsign, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_softsign = {"softsign", call_softsign, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7293,7 +7945,7 @@ static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu = {"selu", call_selu, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_selu = {"selu", call_selu, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7302,7 +7954,7 @@ static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu_ = {"selu_", call_selu_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_selu_ = {"selu_", call_selu_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7312,14 +7964,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_414[] = {
+static const dtt_item items_449[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_415[] = {
+static const dtt_cell cells_450[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_414, items_148, cells_415, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_449, items_171, cells_450, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7328,7 +7980,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_414, NULL, cells_415, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_449, NULL, cells_450, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7338,7 +7990,7 @@ static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish = {"mish", call_mish, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_mish = {"mish", call_mish, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7347,7 +7999,7 @@ static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish_ = {"mish_", call_mish_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_mish_ = {"mish_", call_mish_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7357,11 +8009,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_416[] = {
+static const dtt_item items_451[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_416, items_148, cells_277, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_451, items_171, cells_300, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7371,11 +8023,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_417[] = {
+static const dtt_item items_452[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_417, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_452, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7385,7 +8037,7 @@ static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softmin = {"softmin", call_softmin, items_374, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmin = {"softmin", call_softmin, items_404, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7397,7 +8049,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7408,7 +8060,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7420,7 +8072,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7431,7 +8083,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7443,7 +8095,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7454,7 +8106,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7466,7 +8118,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7477,7 +8129,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7489,7 +8141,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7500,7 +8152,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7512,7 +8164,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7523,7 +8175,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7533,7 +8185,7 @@ static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isnan = {"isnan", call_isnan, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isnan = {"isnan", call_isnan, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7543,7 +8195,7 @@ static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isinf = {"isinf", call_isinf, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isinf = {"isinf", call_isinf, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7553,7 +8205,7 @@ static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7563,7 +8215,7 @@ static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7572,7 +8224,7 @@ static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7582,7 +8234,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7591,7 +8243,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7601,7 +8253,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7610,7 +8262,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7620,7 +8272,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7629,7 +8281,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7641,7 +8293,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7652,7 +8304,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7664,7 +8316,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7675,7 +8327,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7687,7 +8339,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7698,7 +8350,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7710,7 +8362,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7721,7 +8373,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7733,7 +8385,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7744,7 +8396,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7754,7 +8406,7 @@ static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7767,12 +8419,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_418[] = {
+static const dtt_item items_453[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_418, items_148, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_453, items_171, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7784,12 +8436,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_419[] = {
+static const dtt_item items_454[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_419, items_148, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_454, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7800,7 +8452,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_419, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_454, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7810,7 +8462,7 @@ static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan = {"tan", call_tan, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tan = {"tan", call_tan, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7819,7 +8471,7 @@ static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan_ = {"tan_", call_tan_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tan_ = {"tan_", call_tan_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7829,7 +8481,7 @@ static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin = {"asin", call_asin, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asin = {"asin", call_asin, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7838,7 +8490,7 @@ static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin_ = {"asin_", call_asin_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asin_ = {"asin_", call_asin_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7848,7 +8500,7 @@ static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos = {"acos", call_acos, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acos = {"acos", call_acos, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7857,7 +8509,7 @@ static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos_ = {"acos_", call_acos_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acos_ = {"acos_", call_acos_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7867,7 +8519,7 @@ static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan = {"atan", call_atan, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atan = {"atan", call_atan, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7876,7 +8528,7 @@ static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan_ = {"atan_", call_atan_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atan_ = {"atan_", call_atan_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7886,7 +8538,7 @@ static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh = {"sinh", call_sinh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinh = {"sinh", call_sinh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7895,7 +8547,7 @@ static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7905,7 +8557,7 @@ static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh = {"cosh", call_cosh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cosh = {"cosh", call_cosh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7914,7 +8566,7 @@ static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7924,7 +8576,7 @@ static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh = {"asinh", call_asinh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asinh = {"asinh", call_asinh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7933,7 +8585,7 @@ static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7943,7 +8595,7 @@ static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh = {"acosh", call_acosh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acosh = {"acosh", call_acosh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7952,7 +8604,7 @@ static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7962,7 +8614,7 @@ static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh = {"atanh", call_atanh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atanh = {"atanh", call_atanh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7971,7 +8623,7 @@ static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7981,7 +8633,7 @@ static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2 = {"atan2", call_atan2, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_atan2 = {"atan2", call_atan2, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7990,7 +8642,7 @@ static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8000,7 +8652,7 @@ static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot = {"hypot", call_hypot, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hypot = {"hypot", call_hypot, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8009,7 +8661,7 @@ static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8019,7 +8671,7 @@ static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc = {"sinc", call_sinc, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinc = {"sinc", call_sinc, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8028,7 +8680,7 @@ static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8038,7 +8690,7 @@ static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8047,7 +8699,7 @@ static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8057,7 +8709,7 @@ static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8066,7 +8718,7 @@ static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8076,7 +8728,7 @@ static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1 = {"expm1", call_expm1, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_expm1 = {"expm1", call_expm1, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8085,7 +8737,7 @@ static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8095,7 +8747,7 @@ static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2 = {"exp2", call_exp2, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp2 = {"exp2", call_exp2, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8104,7 +8756,7 @@ static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8114,7 +8766,7 @@ static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2 = {"log2", call_log2, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log2 = {"log2", call_log2, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8123,7 +8775,7 @@ static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2_ = {"log2_", call_log2_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log2_ = {"log2_", call_log2_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8133,7 +8785,7 @@ static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10 = {"log10", call_log10, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log10 = {"log10", call_log10, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8142,7 +8794,7 @@ static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10_ = {"log10_", call_log10_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log10_ = {"log10_", call_log10_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8153,11 +8805,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_420[] = {
+static const dtt_item items_455[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_420, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_455, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8167,7 +8819,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_420, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_455, NULL, cells_70, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8179,11 +8831,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_421[] = {
+static const dtt_item items_456[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_421, items_148, cells_100, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_456, items_171, cells_114, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8194,7 +8846,7 @@ static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8204,7 +8856,7 @@ static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8214,7 +8866,7 @@ static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8226,7 +8878,7 @@ static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power = {"float_power", call_float_power, items_405, items_148, cells_100, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_float_power = {"float_power", call_float_power, items_440, items_171, cells_114, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8237,7 +8889,7 @@ static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_406, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_441, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8247,7 +8899,7 @@ static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8256,7 +8908,7 @@ static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8266,7 +8918,7 @@ static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac = {"frac", call_frac, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_frac = {"frac", call_frac, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8275,7 +8927,7 @@ static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac_ = {"frac_", call_frac_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_frac_ = {"frac_", call_frac_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8285,7 +8937,7 @@ static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_positive = {"positive", call_positive, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_positive = {"positive", call_positive, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8295,7 +8947,7 @@ static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_signbit = {"signbit", call_signbit, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_signbit = {"signbit", call_signbit, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8307,7 +8959,7 @@ static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign = {"copysign", call_copysign, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_copysign = {"copysign", call_copysign, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8318,7 +8970,7 @@ static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8330,7 +8982,7 @@ static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod = {"fmod", call_fmod, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_fmod = {"fmod", call_fmod, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8341,7 +8993,7 @@ static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8351,7 +9003,7 @@ static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd = {"gcd", call_gcd, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gcd = {"gcd", call_gcd, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8360,7 +9012,7 @@ static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8370,7 +9022,7 @@ static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm = {"lcm", call_lcm, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_lcm = {"lcm", call_lcm, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8379,7 +9031,7 @@ static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8389,11 +9041,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_422[] = {
+static const dtt_item items_457[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_422, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_457, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8402,7 +9054,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_422, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_457, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8412,7 +9064,7 @@ static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmax = {"fmax", call_fmax, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmax = {"fmax", call_fmax, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8422,7 +9074,7 @@ static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmin = {"fmin", call_fmin, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmin = {"fmin", call_fmin, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8437,13 +9089,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_423[] = {
+static const dtt_item items_458[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_423, items_148, cells_139, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_458, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8457,7 +9109,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_423, NULL, cells_139, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_458, NULL, cells_162, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8467,7 +9119,7 @@ static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8477,7 +9129,7 @@ static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8487,7 +9139,7 @@ static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isreal = {"isreal", call_isreal, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isreal = {"isreal", call_isreal, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8499,12 +9151,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_424[] = {
+static const dtt_item items_459[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_424, items_148, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_459, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8515,7 +9167,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_424, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_459, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8527,16 +9179,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_425[] = {
+static const dtt_item items_460[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_426[] = {
+static const dtt_cell cells_461[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_425, items_148, cells_426, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_460, items_171, cells_461, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8547,7 +9199,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_425, NULL, cells_426, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_460, NULL, cells_461, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8559,7 +9211,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_425, items_148, cells_426, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_460, items_171, cells_461, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8570,7 +9222,7 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_425, NULL, cells_426, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_460, NULL, cells_461, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8583,7 +9235,7 @@ static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_427[] = {
+static const dtt_item items_462[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -8591,10 +9243,10 @@ static const dtt_item items_427[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_428[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {1}, {.p = (void *)numbers_149}, {1}, {0},
+static const dtt_cell cells_463[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_173}, {1}, {.p = (void *)numbers_172}, {1}, {0},
 };
-static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_427, items_148, cells_428, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_462, items_171, cells_463, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8609,11 +9261,11 @@ static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_429[] = {
+static const dtt_item items_464[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_427, items_429, cells_428, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_462, items_464, cells_463, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8626,7 +9278,7 @@ static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_430[] = {
+static const dtt_item items_465[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -8634,10 +9286,10 @@ static const dtt_item items_430[] = {
   {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_431[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {1}, {0}, {1},
+static const dtt_cell cells_466[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_173}, {1}, {0}, {1},
 };
-static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_430, items_148, cells_431, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_465, items_171, cells_466, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8650,7 +9302,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_432[] = {
+static const dtt_item items_467[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -8658,10 +9310,10 @@ static const dtt_item items_432[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_433[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_158}, {2}, {.p = (void *)numbers_157}, {2}, {0},
+static const dtt_cell cells_468[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_180}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_432, items_148, cells_433, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_467, items_171, cells_468, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8676,7 +9328,7 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_432, items_429, cells_433, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_467, items_464, cells_468, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8690,7 +9342,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_434[] = {
+static const dtt_item items_469[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -8699,10 +9351,10 @@ static const dtt_item items_434[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_435[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_158}, {2}, {0}, {1}, {0}, {0},
+static const dtt_cell cells_470[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_181}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_434, items_148, cells_435, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_469, items_171, cells_470, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8715,7 +9367,7 @@ static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_436[] = {
+static const dtt_item items_471[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -8723,10 +9375,10 @@ static const dtt_item items_436[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_437[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_166}, {3}, {.p = (void *)numbers_165}, {3}, {0},
+static const dtt_cell cells_472[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_189}, {3}, {.p = (void *)numbers_188}, {3}, {0},
 };
-static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_436, items_148, cells_437, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_471, items_171, cells_472, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8741,7 +9393,7 @@ static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_436, items_429, cells_437, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_471, items_464, cells_472, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8755,7 +9407,7 @@ static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_438[] = {
+static const dtt_item items_473[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -8764,10 +9416,10 @@ static const dtt_item items_438[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_439[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_166}, {3}, {0}, {1}, {0}, {0},
+static const dtt_cell cells_474[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_189}, {3}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_438, items_148, cells_439, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_473, items_171, cells_474, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8778,11 +9430,11 @@ static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_440[] = {
+static const dtt_item items_475[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_440, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_475, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8793,7 +9445,7 @@ static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_440, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_475, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8806,7 +9458,7 @@ static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_440, items_429, cells_64, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_475, items_464, cells_70, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8818,14 +9470,14 @@ static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_441[] = {
+static const dtt_item items_476[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_441, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_476, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8838,7 +9490,7 @@ static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_442[] = {
+static const dtt_item items_477[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
@@ -8846,10 +9498,10 @@ static const dtt_item items_442[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_443[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {1}, {0}, {0},
+static const dtt_cell cells_478[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_173}, {1}, {0}, {0},
 };
-static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_442, items_148, cells_443, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_477, items_171, cells_478, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8860,11 +9512,11 @@ static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_444[] = {
+static const dtt_item items_479[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_444, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_479, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8875,7 +9527,7 @@ static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_444, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_479, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8888,7 +9540,7 @@ static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_444, items_429, cells_64, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_479, items_464, cells_70, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8900,14 +9552,14 @@ static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_445[] = {
+static const dtt_item items_480[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_445, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_480, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8920,7 +9572,7 @@ static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_446[] = {
+static const dtt_item items_481[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -8928,10 +9580,10 @@ static const dtt_item items_446[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_447[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_158}, {2}, {0}, {0},
+static const dtt_cell cells_482[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_181}, {2}, {0}, {0},
 };
-static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_446, items_148, cells_447, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_481, items_171, cells_482, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8942,11 +9594,11 @@ static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_448[] = {
+static const dtt_item items_483[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
 };
-static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_448, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_483, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8957,7 +9609,7 @@ static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_448, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_483, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8970,7 +9622,7 @@ static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_448, items_429, cells_64, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_483, items_464, cells_70, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8982,14 +9634,14 @@ static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_449[] = {
+static const dtt_item items_484[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_449, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_484, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9002,7 +9654,7 @@ static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_450[] = {
+static const dtt_item items_485[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
@@ -9010,10 +9662,10 @@ static const dtt_item items_450[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_451[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_166}, {3}, {0}, {0},
+static const dtt_cell cells_486[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_189}, {3}, {0}, {0},
 };
-static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_450, items_148, cells_451, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_485, items_171, cells_486, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9025,14 +9677,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_452[] = {
+static const dtt_item items_487[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_452, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_487, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9044,7 +9696,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_452, items_148, cells_139, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_487, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9057,7 +9709,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_453[] = {
+static const dtt_item items_488[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -9066,7 +9718,7 @@ static const dtt_item items_453[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_453, items_148, cells_21, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_488, items_171, cells_21, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9078,14 +9730,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_454[] = {
+static const dtt_item items_489[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_454, items_148, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_489, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9097,7 +9749,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_455[] = {
+static const dtt_item items_490[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -9105,7 +9757,7 @@ static const dtt_item items_455[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_455, items_148, cells_139, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_490, items_171, cells_162, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9117,7 +9769,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_455, items_148, cells_139, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_490, items_171, cells_162, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9129,7 +9781,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_456[] = {
+static const dtt_item items_491[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -9139,7 +9791,7 @@ static const dtt_item items_456[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_456, items_148, cells_21, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_491, items_171, cells_21, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9149,11 +9801,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_457[] = {
+static const dtt_item items_492[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_457, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_492, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9162,16 +9814,16 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_458[] = {
+static const dtt_item items_493[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_459[] = {
+static const dtt_cell cells_494[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_458, NULL, cells_459, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_493, NULL, cells_494, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9180,13 +9832,13 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_460[] = {
+static const dtt_item items_495[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_460, NULL, cells_459, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_495, NULL, cells_494, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9195,15 +9847,12 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_461[] = {
+static const dtt_item items_496[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_462[] = {
-  {0}, {.f = 0.5}, {0},
-};
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_461, NULL, cells_462, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_496, NULL, cells_407, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9213,13 +9862,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_463[] = {
+static const dtt_item items_497[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_463, NULL, cells_216, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_random_ = {"random_", call_random_, items_497, NULL, cells_239, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9228,10 +9877,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_464[] = {
+static const dtt_item items_498[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_464, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_498, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -9241,10 +9890,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_465[] = {
+static const dtt_item items_499[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_237, items_465, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_260, items_499, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9253,10 +9902,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_466[] = {
+static const dtt_item items_500[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_466, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_500, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -9267,7 +9916,7 @@ static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_240, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_263, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -9277,7 +9926,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_237, items_465, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_260, items_499, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -9289,10 +9938,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_467[] = {
+static const dtt_item items_501[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_467, items_232, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_501, items_255, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9301,11 +9950,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_468[] = {
+static const dtt_item items_502[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_468, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_502, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -9315,7 +9964,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_467, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_501, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9325,7 +9974,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_467, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_501, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9334,11 +9983,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_469[] = {
+static const dtt_item items_503[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_469, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_503, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9350,13 +9999,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_470[] = {
+static const dtt_item items_504[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_470, items_148, cells_198, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_504, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9368,7 +10017,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_470, items_148, cells_198, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_504, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9380,7 +10029,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_470, items_148, cells_198, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_504, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9392,7 +10041,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_470, items_148, cells_198, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_504, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9402,11 +10051,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_471[] = {
+static const dtt_item items_505[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_471, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_505, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9418,13 +10067,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_472[] = {
+static const dtt_item items_506[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_472, items_148, cells_198, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_506, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9434,7 +10083,7 @@ static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max = {"max", call_max, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_max = {"max", call_max, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9444,7 +10093,7 @@ static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min = {"min", call_min, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_min = {"min", call_min, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9455,12 +10104,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_473[] = {
+static const dtt_item items_507[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_473, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_507, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9471,7 +10120,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_473, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_507, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -9484,16 +10133,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_474[] = {
+static const dtt_item items_508[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_475[] = {
+static const dtt_item items_509[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_474, items_475, cells_216, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_508, items_509, cells_239, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9504,7 +10153,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_474, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_508, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9515,7 +10164,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_474, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_508, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9527,13 +10176,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_476[] = {
+static const dtt_item items_510[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_476, items_148, cells_139, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_510, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9545,7 +10194,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_476, items_148, cells_139, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_510, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -9559,11 +10208,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_477[] = {
+static const dtt_item items_511[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_476, items_477, cells_139, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_510, items_511, cells_162, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -9577,11 +10226,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_478[] = {
+static const dtt_item items_512[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_476, items_478, cells_139, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_510, items_512, cells_162, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9592,16 +10241,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_479[] = {
+static const dtt_item items_513[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_480[] = {
+static const dtt_cell cells_514[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_479, items_148, cells_480, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_513, items_171, cells_514, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9611,7 +10260,7 @@ static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_corrcoef = {"corrcoef", call_corrcoef, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_corrcoef = {"corrcoef", call_corrcoef, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9623,14 +10272,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_481[] = {
+static const dtt_item items_515[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_481, items_148, cells_303, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_515, items_171, cells_326, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9641,7 +10290,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_473, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_507, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9652,7 +10301,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_473, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_507, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9663,12 +10312,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_482[] = {
+static const dtt_item items_516[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_482, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_516, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9678,7 +10327,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_374, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_404, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9687,7 +10336,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_374, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_404, NULL, cells_70, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9699,17 +10348,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_483[] = {
+static const dtt_item items_517[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_484[] = {
+static const dtt_cell cells_518[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_483, items_148, cells_484, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_517, items_171, cells_518, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -9721,13 +10370,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_485[] = {
+static const dtt_item items_519[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_485, items_142, cells_265, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_519, items_165, cells_288, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9739,16 +10388,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_486[] = {
+static const dtt_item items_520[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_487[] = {
+static const dtt_cell cells_521[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_486, items_148, cells_487, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_520, items_171, cells_521, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9760,7 +10409,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_486, items_148, cells_487, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_520, items_171, cells_521, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9770,7 +10419,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_281, items_240, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_304, items_263, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9782,17 +10431,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_488[] = {
+static const dtt_item items_522[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_489[] = {
+static const dtt_cell cells_523[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_488, items_148, cells_489, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_522, items_171, cells_523, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9804,7 +10453,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_488, items_240, cells_489, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_522, items_263, cells_523, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9816,16 +10465,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_490[] = {
+static const dtt_item items_524[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_491[] = {
+static const dtt_cell cells_525[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_490, items_148, cells_491, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_524, items_171, cells_525, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9837,12 +10486,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_492[] = {
+static const dtt_item items_526[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_492, items_148, cells_198, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_526, items_171, cells_221, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9853,18 +10502,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_493[] = {
+static const dtt_item items_527[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_494[] = {
+static const int64_t numbers_528[] = {
   0, 1
 };
-static const dtt_cell cells_495[] = {
-  {0}, {1}, {.p = (void *)numbers_494}, {2},
+static const dtt_cell cells_529[] = {
+  {0}, {1}, {.p = (void *)numbers_528}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_493, items_148, cells_495, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_527, items_171, cells_529, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9874,7 +10523,7 @@ static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fliplr = {"fliplr", call_fliplr, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fliplr = {"fliplr", call_fliplr, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_flipud(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9884,7 +10533,7 @@ static dt_status call_flipud(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_flipud = {"flipud", call_flipud, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_flipud = {"flipud", call_flipud, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9894,11 +10543,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_496[] = {
+static const dtt_item items_530[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_496, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_530, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9912,13 +10561,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_497[] = {
+static const dtt_item items_531[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_497, items_148, cells_21, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_531, items_171, cells_21, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9928,7 +10577,7 @@ static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag = {"diag", call_diag, items_278, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diag = {"diag", call_diag, items_301, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9939,7 +10588,7 @@ static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_298, items_148, cells_299, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_321, items_171, cells_322, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9949,11 +10598,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_498[] = {
+static const dtt_item items_532[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_498, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_532, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9963,7 +10612,7 @@ static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_block_diag = {"block_diag", call_block_diag, items_203, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_block_diag = {"block_diag", call_block_diag, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_hstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9973,7 +10622,7 @@ static dt_status call_hstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hstack = {"hstack", call_hstack, items_203, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_hstack = {"hstack", call_hstack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_vstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9983,7 +10632,7 @@ static dt_status call_vstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vstack = {"vstack", call_vstack, items_203, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_vstack = {"vstack", call_vstack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9993,7 +10642,7 @@ static dt_status call_dstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dstack = {"dstack", call_dstack, items_203, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dstack = {"dstack", call_dstack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_column_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10003,7 +10652,7 @@ static dt_status call_column_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_column_stack = {"column_stack", call_column_stack, items_203, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_column_stack = {"column_stack", call_column_stack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10013,11 +10662,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_499[] = {
+static const dtt_item items_533[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_499, items_142, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_533, items_165, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10027,7 +10676,7 @@ static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cartesian_prod = {"cartesian_prod", call_cartesian_prod, items_203, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_cartesian_prod = {"cartesian_prod", call_cartesian_prod, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10037,15 +10686,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_500[] = {
+static const dtt_item items_534[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_501[] = {
+static const dtt_cell cells_535[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_500, items_148, cells_501, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_534, items_171, cells_535, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10057,14 +10706,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_502[] = {
+static const dtt_item items_536[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_502, items_148, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_536, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10076,7 +10725,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_502, items_148, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_536, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10087,13 +10736,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_503[] = {
+static const dtt_item items_537[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_503, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_537, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10107,7 +10756,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_504[] = {
+static const dtt_item items_538[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -10115,7 +10764,7 @@ static const dtt_item items_504[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_504, items_148, cells_25, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_538, items_171, cells_25, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10127,17 +10776,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_505[] = {
+static const dtt_item items_539[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_506[] = {
+static const dtt_cell cells_540[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_505, items_148, cells_506, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_539, items_171, cells_540, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10150,14 +10799,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_507[] = {
+static const dtt_item items_541[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_507, items_148, cells_100, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_541, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10170,17 +10819,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_508[] = {
+static const dtt_item items_542[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_509[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_157}, {2}, {.p = (void *)numbers_158}, {2}, {.p = (void *)numbers_157}, {2},
+static const dtt_cell cells_543[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_180}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_508, items_148, cells_509, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_542, items_171, cells_543, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10193,7 +10842,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_510[] = {
+static const dtt_item items_544[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -10201,10 +10850,10 @@ static const dtt_item items_510[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_511[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_157}, {2}, {.p = (void *)numbers_158}, {2}, {.p = (void *)numbers_157}, {2},
+static const dtt_cell cells_545[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_180}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_510, items_148, cells_511, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_544, items_171, cells_545, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10214,11 +10863,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_512[] = {
+static const dtt_item items_546[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_512, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_546, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10228,11 +10877,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_513[] = {
+static const dtt_item items_547[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_513, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_547, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10242,11 +10891,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_514[] = {
+static const dtt_item items_548[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_514, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_548, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10259,16 +10908,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_515[] = {
+static const dtt_item items_549[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_516[] = {
+static const dtt_cell cells_550[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_515, items_429, cells_516, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_549, items_464, cells_550, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10279,7 +10928,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_515, items_148, cells_516, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_549, items_171, cells_550, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10289,7 +10938,7 @@ static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_msort = {"msort", call_msort, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_msort = {"msort", call_msort, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10303,17 +10952,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_517[] = {
+static const dtt_item items_551[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_518[] = {
+static const dtt_cell cells_552[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_517, items_429, cells_518, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_551, items_464, cells_552, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10326,16 +10975,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_519[] = {
+static const dtt_item items_553[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_520[] = {
+static const dtt_cell cells_554[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_519, items_429, cells_520, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_553, items_464, cells_554, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10345,7 +10994,7 @@ static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median = {"median", call_median, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_median = {"median", call_median, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10355,7 +11004,7 @@ static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10367,15 +11016,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_521[] = {
+static const dtt_item items_555[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_522[] = {
+static const dtt_cell cells_556[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_521, items_429, cells_522, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_555, items_464, cells_556, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10388,17 +11037,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_523[] = {
+static const dtt_item items_557[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_524[] = {
+static const dtt_cell cells_558[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_523, items_148, cells_524, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_557, items_171, cells_558, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10411,7 +11060,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_523, items_148, cells_524, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_557, items_171, cells_558, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10423,11 +11072,11 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_525[] = {
+static const dtt_item items_559[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cummax = {"cummax", call_cummax, items_525, items_429, cells_30, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_559, items_464, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -10439,7 +11088,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_525, items_429, cells_30, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_559, items_464, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -10456,22 +11105,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_526[] = {
+static const dtt_item items_560[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_527[] = {
+static const dtt_item items_561[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_528[] = {
+static const dtt_cell cells_562[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_526, items_527, cells_528, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_560, items_561, cells_562, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -10488,13 +11137,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_529[] = {
+static const dtt_item items_563[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_529, items_527, cells_198, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_563, items_561, cells_221, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10507,7 +11156,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_530[] = {
+static const dtt_item items_564[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -10515,7 +11164,7 @@ static const dtt_item items_530[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_530, items_148, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_564, items_171, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10527,13 +11176,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_531[] = {
+static const dtt_item items_565[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_531, items_148, cells_139, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_565, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10546,13 +11195,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_532[] = {
+static const dtt_item items_566[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_532, items_148, cells_98, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_566, items_171, cells_112, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10562,12 +11211,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_533[] = {
+static const dtt_item items_567[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_533, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_567, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10579,16 +11228,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_534[] = {
+static const dtt_item items_568[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_535[] = {
+static const dtt_cell cells_569[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_534, items_148, cells_535, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_568, items_171, cells_569, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -10603,21 +11252,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_536[] = {
+static const dtt_item items_570[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_537[] = {
+static const dtt_item items_571[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_538[] = {
+static const dtt_cell cells_572[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_536, items_537, cells_538, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_570, items_571, cells_572, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10627,7 +11276,7 @@ static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10637,7 +11286,7 @@ static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_192, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_215, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10647,7 +11296,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_525, items_206, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_559, items_229, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -10655,7 +11304,7 @@ static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_192, items_193, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_215, items_216, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -10663,7 +11312,7 @@ static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_192, items_193, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_215, items_216, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10673,7 +11322,7 @@ static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_192, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_215, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10683,7 +11332,7 @@ static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_192, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_215, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_nbytes(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10693,7 +11342,7 @@ static dt_status call_tensor_storage_nbytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_nbytes = {"storage_nbytes", call_tensor_storage_nbytes, items_192, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_nbytes = {"storage_nbytes", call_tensor_storage_nbytes, items_215, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10703,7 +11352,7 @@ static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_192, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_215, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_dtype r_out = 0;
@@ -10713,10 +11362,10 @@ static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_539[] = {
+static const dtt_item items_573[] = {
   {"out", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_192, items_539, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_215, items_573, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -10728,7 +11377,7 @@ static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_device = {"device", call_tensor_device, items_192, items_232, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_device = {"device", call_tensor_device, items_215, items_255, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10738,7 +11387,7 @@ static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_199, items_240, cells_200, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_222, items_263, cells_223, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -10748,10 +11397,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_540[] = {
+static const dtt_item items_574[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_192, items_540, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_215, items_574, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10761,7 +11410,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_281, items_240, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_304, items_263, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10771,7 +11420,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_281, items_240, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_304, items_263, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10781,10 +11430,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_541[] = {
+static const dtt_item items_575[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_192, items_541, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_215, items_575, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10794,7 +11443,7 @@ static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_version = {"version", call_tensor_version, items_192, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_version = {"version", call_tensor_version, items_215, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   dt_scalar_kind r_out_kind = 0;
@@ -10808,10 +11457,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_542[] = {
+static const dtt_item items_576[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_192, items_542, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_215, items_576, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -10821,7 +11470,7 @@ static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_192, items_229, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_215, items_252, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10833,17 +11482,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_543[] = {
+static const dtt_item items_577[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_544[] = {
+static const dtt_cell cells_578[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_543, NULL, cells_544, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_577, NULL, cells_578, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10853,7 +11502,7 @@ static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_192, items_240, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_215, items_263, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10862,11 +11511,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_545[] = {
+static const dtt_item items_579[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_545, NULL, cells_353, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_579, NULL, cells_376, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10876,7 +11525,7 @@ static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_192, items_240, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_215, items_263, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10886,7 +11535,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_192, items_541, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_215, items_575, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10895,11 +11544,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_546[] = {
+static const dtt_item items_580[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_546, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_580, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10908,7 +11557,7 @@ static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_192, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_215, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_tensor_retains_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10918,7 +11567,7 @@ static dt_status call_tensor_retains_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retains_grad = {"retains_grad", call_tensor_retains_grad, items_192, items_240, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retains_grad = {"retains_grad", call_tensor_retains_grad, items_215, items_263, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -10928,10 +11577,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_547[] = {
+static const dtt_item items_581[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_192, items_547, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_215, items_581, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10941,7 +11590,7 @@ static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_output_nr = {"output_nr", call_tensor_output_nr, items_192, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_output_nr = {"output_nr", call_tensor_output_nr, items_215, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -10951,10 +11600,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_548[] = {
+static const dtt_item items_582[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_548, items_229, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_582, items_252, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -10964,7 +11613,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_548, items_540, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_582, items_574, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10974,7 +11623,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_548, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_582, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10984,11 +11633,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_549[] = {
+static const dtt_item items_583[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_549, items_206, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_583, items_229, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -10998,7 +11647,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_549, items_547, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_583, items_581, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -11008,7 +11657,7 @@ static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_192, items_229, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_215, items_252, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11018,7 +11667,7 @@ static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_data = {"data", call_tensor_data, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data = {"data", call_tensor_data, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11027,11 +11676,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_550[] = {
+static const dtt_item items_584[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_550, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_584, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11042,7 +11691,7 @@ static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_229, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_252, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -11052,10 +11701,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_551[] = {
+static const dtt_item items_585[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_551, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_585, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11065,13 +11714,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_552[] = {
+static const dtt_item items_586[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_553[] = {
+static const dtt_item items_587[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_552, items_553, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_586, items_587, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -11081,10 +11730,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_554[] = {
+static const dtt_item items_588[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_554, items_206, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_588, items_229, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11094,11 +11743,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_555[] = {
+static const dtt_item items_589[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_555, items_541, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_589, items_575, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11109,7 +11758,7 @@ static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_240, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_263, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11118,7 +11767,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_466, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_500, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11129,7 +11778,7 @@ static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_240, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_263, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11138,7 +11787,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_466, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_500, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11149,7 +11798,7 @@ static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_539, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_573, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11158,10 +11807,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_556[] = {
+static const dtt_item items_590[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_556, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_590, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11174,7 +11823,7 @@ static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_232, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_255, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11183,7 +11832,7 @@ static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_233, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_256, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -11193,7 +11842,7 @@ static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_233, items_240, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_256, items_263, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11204,7 +11853,7 @@ static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_206, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_229, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11213,10 +11862,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_557[] = {
+static const dtt_item items_591[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_557, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_591, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -11231,12 +11880,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_558[] = {
+static const dtt_item items_592[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_237, items_558, cells_30, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_260, items_592, cells_30, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11245,10 +11894,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_559[] = {
+static const dtt_item items_593[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_559, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_593, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11257,10 +11906,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_560[] = {
+static const dtt_item items_594[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_560, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_594, NULL, cells_56, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -11279,7 +11928,7 @@ static dt_status call_empty_cache(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_237, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_260, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11288,7 +11937,7 @@ static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_237, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_260, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11298,11 +11947,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_561[] = {
+static const dtt_item items_595[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_561, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_595, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11312,7 +11961,7 @@ static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach = {"detach", call_detach, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_detach = {"detach", call_detach, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11321,7 +11970,7 @@ static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach_ = {"detach_", call_detach_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_detach_ = {"detach_", call_detach_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11331,7 +11980,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11341,11 +11990,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_562[] = {
+static const dtt_item items_596[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_562, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_596, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11355,7 +12004,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11365,12 +12014,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_563[] = {
+static const dtt_item items_597[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_563, items_148, cells_274, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_597, items_171, cells_297, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11381,12 +12030,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_564[] = {
+static const dtt_item items_598[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_564, items_148, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_598, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11396,12 +12045,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_565[] = {
+static const dtt_item items_599[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_565, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_599, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11410,7 +12059,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_565, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_599, NULL, cells_70, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11420,12 +12069,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_566[] = {
+static const dtt_item items_600[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_566, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_600, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11434,7 +12083,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_566, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_600, NULL, cells_70, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11444,7 +12093,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_496, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_530, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11456,12 +12105,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_567[] = {
+static const dtt_item items_601[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_567, items_148, cells_198, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_601, items_171, cells_221, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11471,7 +12120,7 @@ static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t = {"t", call_t, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_t = {"t", call_t, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_t_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11480,7 +12129,7 @@ static dt_status call_t_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t_ = {"t_", call_t_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_t_ = {"t_", call_t_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11490,7 +12139,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_471, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_505, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11499,7 +12148,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_471, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_505, NULL, cells_70, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11509,7 +12158,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_525, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_559, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11518,7 +12167,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_525, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_559, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11528,7 +12177,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_561, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_595, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11538,7 +12187,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11548,7 +12197,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_561, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_595, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11558,12 +12207,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_568[] = {
+static const dtt_item items_602[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_568, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_602, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11574,13 +12223,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_569[] = {
+static const dtt_item items_603[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_569, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_603, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11594,17 +12243,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_570[] = {
+static const dtt_item items_604[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_571[] = {
+static const dtt_cell cells_605[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_570, items_148, cells_571, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_604, items_171, cells_605, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11617,13 +12266,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_572[] = {
+static const dtt_item items_606[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_572, items_148, cells_139, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_606, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11635,7 +12284,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_572, NULL, cells_139, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_606, NULL, cells_162, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11644,7 +12293,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_561, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_595, NULL, cells_70, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11653,11 +12302,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_573[] = {
+static const dtt_item items_607[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_573, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_607, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11667,11 +12316,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_574[] = {
+static const dtt_item items_608[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_574, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_608, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11682,13 +12331,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_575[] = {
+static const dtt_item items_609[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_575, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_609, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11699,10 +12348,10 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_576[] = {
+static const dtt_cell cells_610[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_298, items_148, cells_576, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_321, items_171, cells_610, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11712,12 +12361,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_577[] = {
+static const dtt_item items_611[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_577, items_142, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_611, items_165, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11727,12 +12376,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_578[] = {
+static const dtt_item items_612[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_578, items_142, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_612, items_165, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11743,12 +12392,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_579[] = {
+static const dtt_item items_613[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_579, items_142, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_613, items_165, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11758,12 +12407,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_580[] = {
+static const dtt_item items_614[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_580, items_142, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_614, items_165, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11774,12 +12423,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_581[] = {
+static const dtt_item items_615[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_581, items_142, cells_216, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_615, items_165, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11789,11 +12438,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_582[] = {
+static const dtt_item items_616[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_582, items_142, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_616, items_165, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11803,7 +12452,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_582, items_142, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_616, items_165, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11813,7 +12462,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_582, items_142, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_616, items_165, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11823,7 +12472,7 @@ static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_1d = {"atleast_1d", call_atleast_1d, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_1d = {"atleast_1d", call_atleast_1d, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atleast_2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11833,7 +12482,7 @@ static dt_status call_atleast_2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_2d = {"atleast_2d", call_atleast_2d, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_2d = {"atleast_2d", call_atleast_2d, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atleast_3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11843,7 +12492,7 @@ static dt_status call_atleast_3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_3d = {"atleast_3d", call_atleast_3d, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_3d = {"atleast_3d", call_atleast_3d, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ravel(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11853,7 +12502,7 @@ static dt_status call_ravel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ravel = {"ravel", call_ravel, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ravel = {"ravel", call_ravel, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_broadcast_tensors(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11863,7 +12512,7 @@ static dt_status call_broadcast_tensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_tensors = {"broadcast_tensors", call_broadcast_tensors, items_203, items_142, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_broadcast_tensors = {"broadcast_tensors", call_broadcast_tensors, items_226, items_165, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11873,14 +12522,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_583[] = {
+static const dtt_item items_617[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_584[] = {
+static const dtt_cell cells_618[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_583, items_142, cells_584, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_617, items_165, cells_618, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11890,7 +12539,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_416, items_142, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_451, items_165, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11900,11 +12549,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_585[] = {
+static const dtt_item items_619[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_585, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_619, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11914,7 +12563,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_585, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_619, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11924,11 +12573,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_586[] = {
+static const dtt_item items_620[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_586, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_620, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11939,7 +12588,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_569, items_148, cells_216, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_603, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11949,7 +12598,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_561, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_595, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11959,11 +12608,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_587[] = {
+static const dtt_item items_621[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_587, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_621, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11975,16 +12624,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_588[] = {
+static const dtt_item items_622[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_589[] = {
+static const dtt_cell cells_623[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_588, items_148, cells_589, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_622, items_171, cells_623, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11994,7 +12643,7 @@ static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ger = {"ger", call_ger, items_289, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ger = {"ger", call_ger, items_312, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12004,7 +12653,7 @@ static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute = {"absolute", call_absolute, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_absolute = {"absolute", call_absolute, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12013,7 +12662,7 @@ static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12023,7 +12672,7 @@ static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative = {"negative", call_negative, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_negative = {"negative", call_negative, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12032,7 +12681,7 @@ static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative_ = {"negative_", call_negative_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_negative_ = {"negative_", call_negative_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12042,7 +12691,7 @@ static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn = {"sgn", call_sgn, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sgn = {"sgn", call_sgn, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12051,7 +12700,7 @@ static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12061,7 +12710,7 @@ static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix = {"fix", call_fix, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fix = {"fix", call_fix, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12070,7 +12719,7 @@ static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix_ = {"fix_", call_fix_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_fix_ = {"fix_", call_fix_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12080,7 +12729,7 @@ static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12089,7 +12738,7 @@ static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12099,7 +12748,7 @@ static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos = {"arccos", call_arccos, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccos = {"arccos", call_arccos, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12108,7 +12757,7 @@ static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12118,7 +12767,7 @@ static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan = {"arctan", call_arctan, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctan = {"arctan", call_arctan, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12127,7 +12776,7 @@ static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12137,7 +12786,7 @@ static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_281, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12146,7 +12795,7 @@ static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_281, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12156,7 +12805,7 @@ static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12165,7 +12814,7 @@ static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12175,7 +12824,7 @@ static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12184,7 +12833,7 @@ static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12194,7 +12843,7 @@ static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12203,7 +12852,7 @@ static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_192, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_215, NULL, cells_56, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12215,7 +12864,7 @@ static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract = {"subtract", call_subtract, items_401, items_148, cells_402, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_subtract = {"subtract", call_subtract, items_436, items_171, cells_437, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12226,7 +12875,7 @@ static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_401, NULL, cells_402, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_436, NULL, cells_437, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12238,7 +12887,7 @@ static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply = {"multiply", call_multiply, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_multiply = {"multiply", call_multiply, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12249,7 +12898,7 @@ static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12261,7 +12910,7 @@ static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide = {"divide", call_divide, items_404, items_148, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_divide = {"divide", call_divide, items_439, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12272,7 +12921,7 @@ static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide_ = {"divide_", call_divide_, items_404, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_divide_ = {"divide_", call_divide_, items_439, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12285,7 +12934,7 @@ static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip = {"clip", call_clip, items_400, items_148, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clip = {"clip", call_clip, items_435, items_171, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12296,7 +12945,7 @@ static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip_ = {"clip_", call_clip_, items_400, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clip_ = {"clip_", call_clip_, items_435, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12308,7 +12957,7 @@ static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater = {"greater", call_greater, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater = {"greater", call_greater, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12319,7 +12968,7 @@ static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_ = {"greater_", call_greater_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_ = {"greater_", call_greater_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12331,7 +12980,7 @@ static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12342,7 +12991,7 @@ static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12354,7 +13003,7 @@ static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less = {"less", call_less, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less = {"less", call_less, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12365,7 +13014,7 @@ static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_ = {"less_", call_less_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_ = {"less_", call_less_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12377,7 +13026,7 @@ static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12388,7 +13037,7 @@ static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12400,7 +13049,7 @@ static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_403, items_148, cells_198, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12411,7 +13060,7 @@ static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_403, NULL, cells_198, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12423,7 +13072,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_486, items_148, cells_487, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_520, items_171, cells_521, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12433,7 +13082,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_585, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_619, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12443,7 +13092,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_585, items_148, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_619, items_171, cells_70, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12453,7 +13102,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_565, items_148, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_599, items_171, cells_70, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12462,7 +13111,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_565, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_599, NULL, cells_70, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12474,7 +13123,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_567, items_148, cells_198, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_601, items_171, cells_221, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12484,7 +13133,7 @@ static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_row_stack = {"row_stack", call_row_stack, items_203, items_148, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_row_stack = {"row_stack", call_row_stack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_argwhere(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12494,7 +13143,7 @@ static dt_status call_argwhere(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argwhere = {"argwhere", call_argwhere, items_192, items_148, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_argwhere = {"argwhere", call_argwhere, items_215, items_171, cells_56, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12506,13 +13155,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_590[] = {
+static const dtt_item items_624[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_590, items_148, cells_32, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_624, items_171, cells_32, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12522,11 +13171,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_591[] = {
+static const dtt_item items_625[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_591, items_148, cells_30, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_625, items_171, cells_30, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12535,7 +13184,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_591, NULL, cells_30, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_625, NULL, cells_30, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12547,12 +13196,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_592[] = {
+static const dtt_item items_626[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_592, items_429, cells_64, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_626, items_464, cells_70, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12564,7 +13213,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_592, items_429, cells_64, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_626, items_464, cells_70, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -12576,13 +13225,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_593[] = {
+static const dtt_item items_627[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_593, items_142, cells_265, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_627, items_165, cells_288, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12595,7 +13244,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_592, items_429, cells_64, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_626, items_464, cells_70, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12608,7 +13257,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_592, items_429, cells_64, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_626, items_464, cells_70, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -13279,8 +13928,20 @@ static const dtt_entry functions_nn[] = {
   {"Upsample", &function_nn_upsample},
   {"BatchNorm1d", &function_nn_batch_norm1d},
   {"BatchNorm2d", &function_nn_batch_norm2d},
+  {"BatchNorm3d", &function_nn_batch_norm3d},
+  {"InstanceNorm1d", &function_nn_instance_norm1d},
+  {"InstanceNorm2d", &function_nn_instance_norm2d},
+  {"InstanceNorm3d", &function_nn_instance_norm3d},
+  {"GroupNorm", &function_nn_group_norm},
+  {"RMSNorm", &function_nn_rms_norm},
+  {"LocalResponseNorm", &function_nn_local_response_norm},
   {"LayerNorm", &function_nn_layer_norm},
   {"Dropout", &function_nn_dropout},
+  {"Dropout1d", &function_nn_dropout1d},
+  {"Dropout2d", &function_nn_dropout2d},
+  {"Dropout3d", &function_nn_dropout3d},
+  {"AlphaDropout", &function_nn_alpha_dropout},
+  {"FeatureAlphaDropout", &function_nn_feature_alpha_dropout},
   {"Embedding", &function_nn_embedding},
   {"Flatten", &function_nn_flatten},
   {"Identity", &function_nn_identity},
@@ -13307,9 +13968,14 @@ static const dtt_entry functions_nn[] = {
   {"Mish", &function_nn_mish},
   {"GLU", &function_nn_glu},
   {"PReLU", &function_nn_prelu},
+  {"RReLU", &function_nn_rrelu},
   {"Softmin", &function_nn_softmin},
   {"Softmax", &function_nn_softmax},
+  {"Softmax2d", &function_nn_softmax2d},
   {"LogSoftmax", &function_nn_log_softmax},
+  {"CosineSimilarity", &function_nn_cosine_similarity},
+  {"PairwiseDistance", &function_nn_pairwise_distance},
+  {"Bilinear", &function_nn_bilinear},
   {"MSELoss", &function_nn_mse_loss},
   {"L1Loss", &function_nn_l1_loss},
   {"NLLLoss", &function_nn_nll_loss},
@@ -13367,6 +14033,11 @@ static const dtt_entry functions_optim[] = {
   {NULL, NULL}};
 static const dtt_entry functions_optim_lr_scheduler[] = {
   {"StepLR", &function_optim_step_lr},
+  {"MultiStepLR", &function_optim_multi_step_lr},
+  {"ConstantLR", &function_optim_constant_lr},
+  {"LinearLR", &function_optim_linear_lr},
+  {"ExponentialLR", &function_optim_exponential_lr},
+  {"PolynomialLR", &function_optim_polynomial_lr},
   {"CosineAnnealingLR", &function_optim_cosine_annealing_lr},
   {NULL, NULL}};
 static const dtt_entry functions_autograd[] = {
@@ -13413,10 +14084,21 @@ static const dtt_entry functions_functional[] = {
   {"linear_activation", &function_linear_activation},
   {"batch_norm", &function_batch_norm},
   {"layer_norm", &function_layer_norm},
+  {"rms_norm", &function_rms_norm},
+  {"group_norm", &function_group_norm},
+  {"instance_norm", &function_instance_norm},
+  {"local_response_norm", &function_local_response_norm},
   {"softmax", &function_softmax},
   {"log_softmax", &function_log_softmax},
   {"dropout", &function_dropout},
   {"dropout_", &function_dropout_},
+  {"dropout1d", &function_dropout1d},
+  {"dropout2d", &function_dropout2d},
+  {"dropout3d", &function_dropout3d},
+  {"alpha_dropout", &function_alpha_dropout},
+  {"feature_alpha_dropout", &function_feature_alpha_dropout},
+  {"rrelu", &function_rrelu},
+  {"gumbel_softmax", &function_gumbel_softmax},
   {"embedding", &function_embedding},
   {"tanh", &function_tanh},
   {"sigmoid", &function_sigmoid},
@@ -13582,8 +14264,17 @@ static const dtt_entry functions_torch[] = {
   {"renorm", &function_renorm},
   {"module_new", &function_module_new},
   {"layer_norm", &function_layer_norm},
+  {"rms_norm", &function_rms_norm},
+  {"group_norm", &function_group_norm},
   {"softmax", &function_softmax},
   {"log_softmax", &function_log_softmax},
+  {"dropout1d_", &function_dropout1d_},
+  {"dropout2d_", &function_dropout2d_},
+  {"dropout3d_", &function_dropout3d_},
+  {"alpha_dropout_", &function_alpha_dropout_},
+  {"feature_alpha_dropout_", &function_feature_alpha_dropout_},
+  {"rrelu", &function_rrelu},
+  {"rrelu_", &function_rrelu_},
   {"optimizer_update", &function_optimizer_update},
   {"neg", &function_neg},
   {"abs", &function_abs},
@@ -13938,8 +14629,20 @@ const dtt_function* const dtt_functions[] = {
   &function_nn_upsample,
   &function_nn_batch_norm1d,
   &function_nn_batch_norm2d,
+  &function_nn_batch_norm3d,
+  &function_nn_instance_norm1d,
+  &function_nn_instance_norm2d,
+  &function_nn_instance_norm3d,
+  &function_nn_group_norm,
+  &function_nn_rms_norm,
+  &function_nn_local_response_norm,
   &function_nn_layer_norm,
   &function_nn_dropout,
+  &function_nn_dropout1d,
+  &function_nn_dropout2d,
+  &function_nn_dropout3d,
+  &function_nn_alpha_dropout,
+  &function_nn_feature_alpha_dropout,
   &function_nn_embedding,
   &function_nn_flatten,
   &function_nn_identity,
@@ -13966,9 +14669,14 @@ const dtt_function* const dtt_functions[] = {
   &function_nn_mish,
   &function_nn_glu,
   &function_nn_prelu,
+  &function_nn_rrelu,
   &function_nn_softmin,
   &function_nn_softmax,
+  &function_nn_softmax2d,
   &function_nn_log_softmax,
+  &function_nn_cosine_similarity,
+  &function_nn_pairwise_distance,
+  &function_nn_bilinear,
   &function_nn_mse_loss,
   &function_nn_l1_loss,
   &function_nn_nll_loss,
@@ -14021,6 +14729,11 @@ const dtt_function* const dtt_functions[] = {
   &function_optim_asgd,
   &function_optim_rprop,
   &function_optim_step_lr,
+  &function_optim_multi_step_lr,
+  &function_optim_constant_lr,
+  &function_optim_linear_lr,
+  &function_optim_exponential_lr,
+  &function_optim_polynomial_lr,
   &function_optim_cosine_annealing_lr,
   &function_tensor_backward,
   &function_autograd_backward,
@@ -14255,10 +14968,27 @@ const dtt_function* const dtt_functions[] = {
   &function_linear_activation,
   &function_batch_norm,
   &function_layer_norm,
+  &function_rms_norm,
+  &function_group_norm,
+  &function_instance_norm,
+  &function_local_response_norm,
   &function_softmax,
   &function_log_softmax,
   &function_dropout,
   &function_dropout_,
+  &function_dropout1d,
+  &function_dropout1d_,
+  &function_dropout2d,
+  &function_dropout2d_,
+  &function_dropout3d,
+  &function_dropout3d_,
+  &function_alpha_dropout,
+  &function_alpha_dropout_,
+  &function_feature_alpha_dropout,
+  &function_feature_alpha_dropout_,
+  &function_rrelu,
+  &function_rrelu_,
+  &function_gumbel_softmax,
   &function_embedding,
   &function_optimizer_step,
   &function_optimizer_zero_grad,

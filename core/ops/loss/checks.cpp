@@ -21,11 +21,6 @@ void check_loss_dtype(DType common, const char* kernel) {
            type_word(common), "'");
 }
 
-void check_output_dtype(DType dtype) {
-  DT_CHECK(is_floating(dtype), kRuntimeError,
-           "result type Float can't be cast to the desired output type ", type_word(dtype));
-}
-
 namespace {
 
 void check_probabilities(const char* name, const Tensor& x) {

@@ -10,8 +10,6 @@ namespace dt {
 void check_weight_sizes(const Tensor& weight, const Tensor& input);
 // `kernel` is PyTorch's name of what refuses integers.
 void check_loss_dtype(DType common, const char* kernel);
-// Of a loss that PyTorch writes into a tensor of this dtype.
-void check_output_dtype(DType dtype);
 void check_binary_cross_entropy(const Tensor& input, const Tensor& target);
 void check_binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                             const Tensor& pos_weight);

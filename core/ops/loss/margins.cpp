@@ -3,6 +3,7 @@
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/indexing.gen.h"
+#include "core/ops/linalg.gen.h"
 #include "core/ops/loss.gen.h"
 #include "core/ops/loss/checks.h"
 #include "core/ops/loss/reduce_losses.h"
@@ -14,10 +15,6 @@ namespace dt {
 namespace {
 
 constexpr double kLeastSquare = 1e-12;  // of a vector's length, as PyTorch's
-
-Tensor distance(const Tensor& a, const Tensor& b, double p, double eps) {
-  return norm(a - b + eps, p, {{-1}});
-}
 
 // [batch, classes], whatever the loss was given.
 Tensor as_rows(const Tensor& x) {
@@ -73,9 +70,9 @@ Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const T
 Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
                            double margin, double p, double eps, bool swap, Reduction reduction) {
   check_triplet_margin(anchor, positive, negative, margin);
-  const Tensor near = distance(anchor, positive, p, eps);
-  Tensor far = distance(anchor, negative, p, eps);
-  if (swap) far = minimum(far, distance(positive, negative, p, eps));
+  const Tensor near = pairwise_distance(anchor, positive, p, eps);
+  Tensor far = pairwise_distance(anchor, negative, p, eps);
+  if (swap) far = minimum(far, pairwise_distance(positive, negative, p, eps));
   return reduce_losses(clamp_min(margin + near - far, 0), reduction);
 }
 

@@ -141,10 +141,6 @@ def normalize(input, p=2.0, dim=1, eps=1e-12):
     return input / _ops.clamp_min(size, eps).expand_as(input)
 
 
-def _distance(a, b):
-    return _overloads.norm(a - b + 1e-6, 2.0, -1)
-
-
 def triplet_margin_with_distance_loss(
     anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
 ):
@@ -159,7 +155,7 @@ def triplet_margin_with_distance_loss(
             f"dimensions, but got: anchor {anchor.dim()}D, positive {positive.dim()}D, and negative "
             f"{negative.dim()}D inputs"
         )
-    distance = distance_function or _distance
+    distance = distance_function or _ops.pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = _ops.minimum(far, distance(positive, negative))
