@@ -957,6 +957,44 @@ typedef struct dt_nn_flatten_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_flatten_options_init(
     dt_nn_flatten_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_cosine_similarity.
+ * Start from DT_NN_COSINE_SIMILARITY_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_cosine_similarity_options {
+  int64_t struct_size;
+  int64_t dim; /**< The dimension. Default: 1. */
+  double eps; /**< What lengths are at least. Default: 1e-08. */
+} dt_nn_cosine_similarity_options;
+#define DT_NN_COSINE_SIMILARITY_OPTIONS_INIT { (int64_t)sizeof(dt_nn_cosine_similarity_options), 1, 1e-08 }
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_similarity_options_init(
+    dt_nn_cosine_similarity_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_pairwise_distance.
+ * Start from DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_pairwise_distance_options {
+  int64_t struct_size;
+  double p; /**< The exponent of the norm. Default: 2.0. */
+  double eps; /**< What is added to each difference. Default: 1e-06. */
+  int32_t keepdim; /**< Keep the last dimension, with size 1. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_pairwise_distance_options;
+#define DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_pairwise_distance_options), 2.0, 1e-06, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_pairwise_distance_options_init(
+    dt_nn_pairwise_distance_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_bilinear.
+ * Start from DT_NN_BILINEAR_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_bilinear_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_bilinear_options;
+#define DT_NN_BILINEAR_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bilinear_options), 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_bilinear_options_init(
+    dt_nn_bilinear_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_relu.
  * Start from DT_NN_RELU_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_relu_options {
@@ -1174,44 +1212,6 @@ typedef struct dt_nn_rrelu_options {
 #define DT_NN_RRELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rrelu_options), 0.125, 0.3333333333333333, 0, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_rrelu_options_init(
     dt_nn_rrelu_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_cosine_similarity.
- * Start from DT_NN_COSINE_SIMILARITY_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_cosine_similarity_options {
-  int64_t struct_size;
-  int64_t dim; /**< The dimension. Default: 1. */
-  double eps; /**< What lengths are at least. Default: 1e-08. */
-} dt_nn_cosine_similarity_options;
-#define DT_NN_COSINE_SIMILARITY_OPTIONS_INIT { (int64_t)sizeof(dt_nn_cosine_similarity_options), 1, 1e-08 }
-DT_MUST_CHECK DT_API dt_status dt_nn_cosine_similarity_options_init(
-    dt_nn_cosine_similarity_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_pairwise_distance.
- * Start from DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_pairwise_distance_options {
-  int64_t struct_size;
-  double p; /**< The exponent of the norm. Default: 2.0. */
-  double eps; /**< What is added to each difference. Default: 1e-06. */
-  int32_t keepdim; /**< Keep the last dimension, with size 1. Default: 0. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_pairwise_distance_options;
-#define DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_pairwise_distance_options), 2.0, 1e-06, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_pairwise_distance_options_init(
-    dt_nn_pairwise_distance_options *options, int64_t struct_size) DT_NOEXCEPT;
-
-/** Named arguments of dt_nn_bilinear.
- * Start from DT_NN_BILINEAR_OPTIONS_INIT; NULL means the same. */
-typedef struct dt_nn_bilinear_options {
-  int64_t struct_size;
-  int32_t bias; /**< Whether there is a bias. Default: 1. */
-  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
-  int64_t device_index;
-  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
-  int32_t reserved1; /**< Must be 0. */
-} dt_nn_bilinear_options;
-#define DT_NN_BILINEAR_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bilinear_options), 1, 0, 0, 0, 0 }
-DT_MUST_CHECK DT_API dt_status dt_nn_bilinear_options_init(
-    dt_nn_bilinear_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_mse_loss.
  * Start from DT_NN_MSE_LOSS_OPTIONS_INIT; NULL means the same. */
@@ -2129,6 +2129,31 @@ DT_MUST_CHECK DT_API dt_status dt_nn_flatten(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_identity(dt_module **out) DT_NOEXCEPT;
 
+/** Cosine of the angle between vectors along a dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_similarity(
+    const dt_nn_cosine_similarity_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** norm(x1 - x2 + eps) along the last dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_pairwise_distance(
+    const dt_nn_pairwise_distance_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input1 @ weight[k] @ input2 + bias, for each row and each k.
+ * @param in1_features Size of the first input's last dimension.
+ * @param in2_features Size of the second input's last dimension.
+ * @param out_features Size of the output's last dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: in1_features must be > 0, but got (in1_features={in1_features}). */
+DT_MUST_CHECK DT_API dt_status dt_nn_bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const dt_nn_bilinear_options *options, dt_module **out) DT_NOEXCEPT;
+
+/* ---- layers_activation */
+
 /** max(0, input).
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
@@ -2287,28 +2312,7 @@ DT_MUST_CHECK DT_API dt_status dt_nn_softmax2d(dt_module **out) DT_NOEXCEPT;
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT;
 
-/** Cosine of the angle between vectors along a dimension.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_cosine_similarity(
-    const dt_nn_cosine_similarity_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** norm(x1 - x2 + eps) along the last dimension.
- * @param options Named arguments; NULL for the defaults.
- * @return The module. */
-DT_MUST_CHECK DT_API dt_status dt_nn_pairwise_distance(
-    const dt_nn_pairwise_distance_options *options, dt_module **out) DT_NOEXCEPT;
-
-/** input1 @ weight[k] @ input2 + bias, for each row and each k.
- * @param in1_features Size of the first input's last dimension.
- * @param in2_features Size of the second input's last dimension.
- * @param out_features Size of the output's last dimension.
- * @param options Named arguments; NULL for the defaults.
- * @return The module.
- * @throws ValueError: in1_features must be > 0, but got (in1_features={in1_features}). */
-DT_MUST_CHECK DT_API dt_status dt_nn_bilinear(
-    int64_t in1_features, int64_t in2_features, int64_t out_features,
-    const dt_nn_bilinear_options *options, dt_module **out) DT_NOEXCEPT;
+/* ---- layers_loss */
 
 /** (input - target) squared.
  * @param options Named arguments; NULL for the defaults.

@@ -185,6 +185,21 @@ dt_status dt_nn_flatten_options_init(dt_nn_flatten_options* options, int64_t str
   return guard("nn_flatten_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_cosine_similarity_options_init(dt_nn_cosine_similarity_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_cosine_similarity_options initial = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  return guard("nn_cosine_similarity_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_pairwise_distance_options_init(dt_nn_pairwise_distance_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_pairwise_distance_options initial = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  return guard("nn_pairwise_distance_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_bilinear_options_init(dt_nn_bilinear_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_bilinear_options initial = DT_NN_BILINEAR_OPTIONS_INIT;
+  return guard("nn_bilinear_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_relu_options_init(dt_nn_relu_options* options, int64_t struct_size) noexcept {
   static const dt_nn_relu_options initial = DT_NN_RELU_OPTIONS_INIT;
   return guard("nn_relu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
@@ -278,21 +293,6 @@ dt_status dt_nn_prelu_options_init(dt_nn_prelu_options* options, int64_t struct_
 dt_status dt_nn_rrelu_options_init(dt_nn_rrelu_options* options, int64_t struct_size) noexcept {
   static const dt_nn_rrelu_options initial = DT_NN_RRELU_OPTIONS_INIT;
   return guard("nn_rrelu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_cosine_similarity_options_init(dt_nn_cosine_similarity_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_cosine_similarity_options initial = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
-  return guard("nn_cosine_similarity_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_pairwise_distance_options_init(dt_nn_pairwise_distance_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_pairwise_distance_options initial = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
-  return guard("nn_pairwise_distance_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
-}
-
-dt_status dt_nn_bilinear_options_init(dt_nn_bilinear_options* options, int64_t struct_size) noexcept {
-  static const dt_nn_bilinear_options initial = DT_NN_BILINEAR_OPTIONS_INIT;
-  return guard("nn_bilinear_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_mse_loss_options_init(dt_nn_mse_loss_options* options, int64_t struct_size) noexcept {

@@ -873,6 +873,54 @@ inline NnFlattenOptions read(const dt_nn_flatten_options* given, const char* nam
   return o;
 }
 
+static_assert(sizeof(dt_nn_cosine_similarity_options) == 24);
+static_assert(offsetof(dt_nn_cosine_similarity_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_cosine_similarity_options, dim) == 8);
+static_assert(offsetof(dt_nn_cosine_similarity_options, eps) == 16);
+inline NnCosineSimilarityOptions read(const dt_nn_cosine_similarity_options* given, const char* name) {
+  dt_nn_cosine_similarity_options c = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnCosineSimilarityOptions o;
+  o.dim = c.dim;
+  o.eps = c.eps;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_pairwise_distance_options) == 32);
+static_assert(offsetof(dt_nn_pairwise_distance_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_pairwise_distance_options, p) == 8);
+static_assert(offsetof(dt_nn_pairwise_distance_options, eps) == 16);
+static_assert(offsetof(dt_nn_pairwise_distance_options, keepdim) == 24);
+static_assert(offsetof(dt_nn_pairwise_distance_options, reserved1) == 28);
+inline NnPairwiseDistanceOptions read(const dt_nn_pairwise_distance_options* given, const char* name) {
+  dt_nn_pairwise_distance_options c = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnPairwiseDistanceOptions o;
+  o.p = c.p;
+  o.eps = c.eps;
+  o.keepdim = c.keepdim != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_bilinear_options) == 32);
+static_assert(offsetof(dt_nn_bilinear_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_bilinear_options, bias) == 8);
+static_assert(offsetof(dt_nn_bilinear_options, device_type) == 12);
+static_assert(offsetof(dt_nn_bilinear_options, device_index) == 16);
+static_assert(offsetof(dt_nn_bilinear_options, dtype) == 24);
+static_assert(offsetof(dt_nn_bilinear_options, reserved1) == 28);
+inline NnBilinearOptions read(const dt_nn_bilinear_options* given, const char* name) {
+  dt_nn_bilinear_options c = DT_NN_BILINEAR_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnBilinearOptions o;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
 static_assert(sizeof(dt_nn_relu_options) == 16);
 static_assert(offsetof(dt_nn_relu_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_relu_options, inplace) == 8);
@@ -1134,54 +1182,6 @@ inline NnRreluOptions read(const dt_nn_rrelu_options* given, const char* name) {
   o.lower = c.lower;
   o.upper = c.upper;
   o.inplace = c.inplace != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_cosine_similarity_options) == 24);
-static_assert(offsetof(dt_nn_cosine_similarity_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_cosine_similarity_options, dim) == 8);
-static_assert(offsetof(dt_nn_cosine_similarity_options, eps) == 16);
-inline NnCosineSimilarityOptions read(const dt_nn_cosine_similarity_options* given, const char* name) {
-  dt_nn_cosine_similarity_options c = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  NnCosineSimilarityOptions o;
-  o.dim = c.dim;
-  o.eps = c.eps;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_pairwise_distance_options) == 32);
-static_assert(offsetof(dt_nn_pairwise_distance_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_pairwise_distance_options, p) == 8);
-static_assert(offsetof(dt_nn_pairwise_distance_options, eps) == 16);
-static_assert(offsetof(dt_nn_pairwise_distance_options, keepdim) == 24);
-static_assert(offsetof(dt_nn_pairwise_distance_options, reserved1) == 28);
-inline NnPairwiseDistanceOptions read(const dt_nn_pairwise_distance_options* given, const char* name) {
-  dt_nn_pairwise_distance_options c = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnPairwiseDistanceOptions o;
-  o.p = c.p;
-  o.eps = c.eps;
-  o.keepdim = c.keepdim != 0;
-  return o;
-}
-
-static_assert(sizeof(dt_nn_bilinear_options) == 32);
-static_assert(offsetof(dt_nn_bilinear_options, struct_size) == 0);
-static_assert(offsetof(dt_nn_bilinear_options, bias) == 8);
-static_assert(offsetof(dt_nn_bilinear_options, device_type) == 12);
-static_assert(offsetof(dt_nn_bilinear_options, device_index) == 16);
-static_assert(offsetof(dt_nn_bilinear_options, dtype) == 24);
-static_assert(offsetof(dt_nn_bilinear_options, reserved1) == 28);
-inline NnBilinearOptions read(const dt_nn_bilinear_options* given, const char* name) {
-  dt_nn_bilinear_options c = DT_NN_BILINEAR_OPTIONS_INIT;
-  read_struct(&c, sizeof c, given, name);
-  check_reserved(c.reserved1, name);
-  NnBilinearOptions o;
-  o.bias = c.bias != 0;
-  o.device = optional_device(c.device_type, c.device_index, "device");
-  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 

@@ -1331,6 +1331,83 @@ class Identity final : public Module {
   }
 };
 
+class CosineSimilarity final : public Module {
+ public:
+  explicit CosineSimilarity(const NnCosineSimilarityOptions& options)
+      : Module("CosineSimilarity"),
+        dim(options.dim),
+        eps(options.eps) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& x1 = inputs[0];
+    const Tensor& x2 = inputs[1];
+    return cosine_similarity(x1, x2, dim, eps);
+  }
+
+ private:
+  int64_t dim;
+  double eps;
+};
+
+class PairwiseDistance final : public Module {
+ public:
+  explicit PairwiseDistance(const NnPairwiseDistanceOptions& options)
+      : Module("PairwiseDistance"),
+        p(options.p),
+        eps(options.eps),
+        keepdim(options.keepdim) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& x1 = inputs[0];
+    const Tensor& x2 = inputs[1];
+    return pairwise_distance(x1, x2, p, eps, keepdim);
+  }
+
+ private:
+  double p;
+  double eps;
+  bool keepdim;
+};
+
+class Bilinear final : public Module {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options)
+      : Module("Bilinear") {
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK(in1_features > 0, kValueError, "in1_features must be > 0, but got (in1_features=", in1_features, ")");
+    bound = double(1) / double(sqrt(in1_features));
+    register_parameter("weight", empty({out_features, in1_features, in2_features}, dtype, device));
+    register_parameter("bias", bias ? empty({out_features}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input1 = inputs[0];
+    const Tensor& input2 = inputs[1];
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return bilinear(input1, input2, weight, bias);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    uniform_(weight, -bound, bound);
+    if (bias.defined()) uniform_(bias, -bound, bound);
+  }
+
+  double bound;
+};
+
 class ReLU final : public Module {
  public:
   explicit ReLU(const NnReluOptions& options)
@@ -1820,83 +1897,6 @@ class LogSoftmax final : public Module {
 
  private:
   int64_t dim;
-};
-
-class CosineSimilarity final : public Module {
- public:
-  explicit CosineSimilarity(const NnCosineSimilarityOptions& options)
-      : Module("CosineSimilarity"),
-        dim(options.dim),
-        eps(options.eps) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 2, 2);
-    const Tensor& x1 = inputs[0];
-    const Tensor& x2 = inputs[1];
-    return cosine_similarity(x1, x2, dim, eps);
-  }
-
- private:
-  int64_t dim;
-  double eps;
-};
-
-class PairwiseDistance final : public Module {
- public:
-  explicit PairwiseDistance(const NnPairwiseDistanceOptions& options)
-      : Module("PairwiseDistance"),
-        p(options.p),
-        eps(options.eps),
-        keepdim(options.keepdim) {
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 2, 2);
-    const Tensor& x1 = inputs[0];
-    const Tensor& x2 = inputs[1];
-    return pairwise_distance(x1, x2, p, eps, keepdim);
-  }
-
- private:
-  double p;
-  double eps;
-  bool keepdim;
-};
-
-class Bilinear final : public Module {
- public:
-  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options)
-      : Module("Bilinear") {
-    const auto& bias = options.bias;
-    const auto& device = options.device;
-    const auto& dtype = options.dtype;
-    DT_CHECK(in1_features > 0, kValueError, "in1_features must be > 0, but got (in1_features=", in1_features, ")");
-    bound = double(1) / double(sqrt(in1_features));
-    register_parameter("weight", empty({out_features, in1_features, in2_features}, dtype, device));
-    register_parameter("bias", bias ? empty({out_features}, dtype, device) : Tensor());
-    initialize();
-  }
-
-  Tensor forward(TensorList inputs) override {
-    check_inputs(inputs, 2, 2);
-    const Tensor& input1 = inputs[0];
-    const Tensor& input2 = inputs[1];
-    const Tensor& weight = state(0);
-    const Tensor& bias = state(1);
-    return bilinear(input1, input2, weight, bias);
-  }
-
- private:
-  void initialize() {
-    const GradMode off(false);
-    const Tensor& weight = state(0);
-    const Tensor& bias = state(1);
-    uniform_(weight, -bound, bound);
-    if (bias.defined()) uniform_(bias, -bound, bound);
-  }
-
-  double bound;
 };
 
 class MSELoss final : public Module {
@@ -2850,6 +2850,18 @@ Ref<Module> nn_identity() {
   return Ref<Module>::adopt(new Identity());
 }
 
+Ref<Module> nn_cosine_similarity(const NnCosineSimilarityOptions& options) {
+  return Ref<Module>::adopt(new CosineSimilarity(options));
+}
+
+Ref<Module> nn_pairwise_distance(const NnPairwiseDistanceOptions& options) {
+  return Ref<Module>::adopt(new PairwiseDistance(options));
+}
+
+Ref<Module> nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options) {
+  return Ref<Module>::adopt(new Bilinear(in1_features, in2_features, out_features, options));
+}
+
 Ref<Module> nn_relu(const NnReluOptions& options) {
   return Ref<Module>::adopt(new ReLU(options));
 }
@@ -2960,18 +2972,6 @@ Ref<Module> nn_softmax2d() {
 
 Ref<Module> nn_log_softmax(int64_t dim) {
   return Ref<Module>::adopt(new LogSoftmax(dim));
-}
-
-Ref<Module> nn_cosine_similarity(const NnCosineSimilarityOptions& options) {
-  return Ref<Module>::adopt(new CosineSimilarity(options));
-}
-
-Ref<Module> nn_pairwise_distance(const NnPairwiseDistanceOptions& options) {
-  return Ref<Module>::adopt(new PairwiseDistance(options));
-}
-
-Ref<Module> nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options) {
-  return Ref<Module>::adopt(new Bilinear(in1_features, in2_features, out_features, options));
 }
 
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options) {

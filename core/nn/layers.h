@@ -166,6 +166,15 @@ Ref<Module> nn_flatten(const NnFlattenOptions& options);
 // The input as it is.
 Ref<Module> nn_identity();
 
+// Cosine of the angle between vectors along a dimension.
+Ref<Module> nn_cosine_similarity(const NnCosineSimilarityOptions& options);
+
+// norm(x1 - x2 + eps) along the last dimension.
+Ref<Module> nn_pairwise_distance(const NnPairwiseDistanceOptions& options);
+
+// input1 @ weight[k] @ input2 + bias, for each row and each k.
+Ref<Module> nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options);
+
 // max(0, input).
 Ref<Module> nn_relu(const NnReluOptions& options);
 
@@ -251,15 +260,6 @@ Ref<Module> nn_softmax2d();
 
 // log(softmax(input)), without overflow.
 Ref<Module> nn_log_softmax(int64_t dim);
-
-// Cosine of the angle between vectors along a dimension.
-Ref<Module> nn_cosine_similarity(const NnCosineSimilarityOptions& options);
-
-// norm(x1 - x2 + eps) along the last dimension.
-Ref<Module> nn_pairwise_distance(const NnPairwiseDistanceOptions& options);
-
-// input1 @ weight[k] @ input2 + bias, for each row and each k.
-Ref<Module> nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options);
 
 // (input - target) squared.
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options);

@@ -512,6 +512,34 @@ struct NnFlattenOptions {
   int64_t end_dim = -1;
 };
 
+// Named arguments of dt_nn_cosine_similarity.
+struct NnCosineSimilarityOptions {
+  // The dimension.
+  int64_t dim = 1;
+  // What lengths are at least.
+  double eps = 1e-08;
+};
+
+// Named arguments of dt_nn_pairwise_distance.
+struct NnPairwiseDistanceOptions {
+  // The exponent of the norm.
+  double p = 2.0;
+  // What is added to each difference.
+  double eps = 1e-06;
+  // Keep the last dimension, with size 1.
+  bool keepdim = false;
+};
+
+// Named arguments of dt_nn_bilinear.
+struct NnBilinearOptions {
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
 // Named arguments of dt_nn_relu.
 struct NnReluOptions {
   // Write the result into the input.
@@ -646,34 +674,6 @@ struct NnRreluOptions {
   double upper = 0.3333333333333333;
   // Write the result into the input.
   bool inplace = false;
-};
-
-// Named arguments of dt_nn_cosine_similarity.
-struct NnCosineSimilarityOptions {
-  // The dimension.
-  int64_t dim = 1;
-  // What lengths are at least.
-  double eps = 1e-08;
-};
-
-// Named arguments of dt_nn_pairwise_distance.
-struct NnPairwiseDistanceOptions {
-  // The exponent of the norm.
-  double p = 2.0;
-  // What is added to each difference.
-  double eps = 1e-06;
-  // Keep the last dimension, with size 1.
-  bool keepdim = false;
-};
-
-// Named arguments of dt_nn_bilinear.
-struct NnBilinearOptions {
-  // Whether there is a bias.
-  bool bias = true;
-  // Where its tensors are made.
-  Device device;
-  // Element type of its tensors.
-  DType dtype = DType::kDefault;
 };
 
 // Named arguments of dt_nn_mse_loss.

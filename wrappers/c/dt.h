@@ -1563,6 +1563,86 @@ static inline dt_module *T_nn_identity(void) {
   return T_own_module_(result);
 }
 
+/** T_nn_cosine_similarity(.dim: i64 = 1, .eps: f64 = 1e-08)
+ * Cosine of the angle between vectors along a dimension. The module. */
+typedef struct {
+  int64_t dim;
+  double eps;
+} T_nn_cosine_similarity_options;
+static inline T_nn_cosine_similarity_options T_nn_cosine_similarity_defaults(void) {
+  T_nn_cosine_similarity_options options = {1, 1e-08};
+  return options;
+}
+static inline dt_module *T_do_nn_cosine_similarity(const T_nn_cosine_similarity_options *options) {
+  dt_module *result = NULL;
+  dt_nn_cosine_similarity_options c_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  c_options.dim = options->dim;
+  c_options.eps = options->eps;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_cosine_similarity(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_cosine_similarity(...) T_nn_cosine_similarity_with_(__VA_ARGS__, )
+#define T_nn_cosine_similarity_with_(...) \
+  T_OPTIONS_(nn_cosine_similarity, \
+    T_do_nn_cosine_similarity(&T_nn_cosine_similarity_o), __VA_ARGS__)
+
+/** T_nn_pairwise_distance(.p: f64 = 2.0, .eps: f64 = 1e-06, .keepdim: bool = false)
+ * norm(x1 - x2 + eps) along the last dimension. The module. */
+typedef struct {
+  double p;
+  double eps;
+  int keepdim;
+} T_nn_pairwise_distance_options;
+static inline T_nn_pairwise_distance_options T_nn_pairwise_distance_defaults(void) {
+  T_nn_pairwise_distance_options options = {2.0, 1e-06, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_pairwise_distance(const T_nn_pairwise_distance_options *options) {
+  dt_module *result = NULL;
+  dt_nn_pairwise_distance_options c_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.eps = options->eps;
+  c_options.keepdim = options->keepdim;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_pairwise_distance(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_pairwise_distance(...) T_nn_pairwise_distance_with_(__VA_ARGS__, )
+#define T_nn_pairwise_distance_with_(...) \
+  T_OPTIONS_(nn_pairwise_distance, \
+    T_do_nn_pairwise_distance(&T_nn_pairwise_distance_o), __VA_ARGS__)
+
+/** T_nn_bilinear(in1_features: i64, in2_features: i64, out_features: i64, .bias: bool = true,
+ *     .device: device? = absent, .dtype: dtype? = absent)
+ * input1 @ weight[k] @ input2 + bias, for each row and each k. The module. */
+typedef struct {
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_bilinear_options;
+static inline T_nn_bilinear_options T_nn_bilinear_defaults(void) {
+  T_nn_bilinear_options options = {1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const T_nn_bilinear_options *options) {
+  dt_module *result = NULL;
+  dt_nn_bilinear_options c_options = DT_NN_BILINEAR_OPTIONS_INIT;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_bilinear(in1_features, in2_features, out_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_bilinear(...) T_nn_bilinear_with_(__VA_ARGS__, )
+#define T_nn_bilinear_with_(in1_features, in2_features, out_features, ...) \
+  T_OPTIONS_(nn_bilinear, \
+    T_do_nn_bilinear(in1_features, in2_features, out_features, &T_nn_bilinear_o), __VA_ARGS__)
+
 /** T_nn_relu(.inplace: bool = false)
  * max(0, input). The module. */
 typedef struct {
@@ -2089,86 +2169,6 @@ static inline dt_module *T_nn_log_softmax(int64_t dim) {
   T_check(dt_nn_log_softmax(dim, &result));
   return T_own_module_(result);
 }
-
-/** T_nn_cosine_similarity(.dim: i64 = 1, .eps: f64 = 1e-08)
- * Cosine of the angle between vectors along a dimension. The module. */
-typedef struct {
-  int64_t dim;
-  double eps;
-} T_nn_cosine_similarity_options;
-static inline T_nn_cosine_similarity_options T_nn_cosine_similarity_defaults(void) {
-  T_nn_cosine_similarity_options options = {1, 1e-08};
-  return options;
-}
-static inline dt_module *T_do_nn_cosine_similarity(const T_nn_cosine_similarity_options *options) {
-  dt_module *result = NULL;
-  dt_nn_cosine_similarity_options c_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
-  c_options.dim = options->dim;
-  c_options.eps = options->eps;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_cosine_similarity(&c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_cosine_similarity(...) T_nn_cosine_similarity_with_(__VA_ARGS__, )
-#define T_nn_cosine_similarity_with_(...) \
-  T_OPTIONS_(nn_cosine_similarity, \
-    T_do_nn_cosine_similarity(&T_nn_cosine_similarity_o), __VA_ARGS__)
-
-/** T_nn_pairwise_distance(.p: f64 = 2.0, .eps: f64 = 1e-06, .keepdim: bool = false)
- * norm(x1 - x2 + eps) along the last dimension. The module. */
-typedef struct {
-  double p;
-  double eps;
-  int keepdim;
-} T_nn_pairwise_distance_options;
-static inline T_nn_pairwise_distance_options T_nn_pairwise_distance_defaults(void) {
-  T_nn_pairwise_distance_options options = {2.0, 1e-06, 0};
-  return options;
-}
-static inline dt_module *T_do_nn_pairwise_distance(const T_nn_pairwise_distance_options *options) {
-  dt_module *result = NULL;
-  dt_nn_pairwise_distance_options c_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
-  c_options.p = options->p;
-  c_options.eps = options->eps;
-  c_options.keepdim = options->keepdim;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_pairwise_distance(&c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_pairwise_distance(...) T_nn_pairwise_distance_with_(__VA_ARGS__, )
-#define T_nn_pairwise_distance_with_(...) \
-  T_OPTIONS_(nn_pairwise_distance, \
-    T_do_nn_pairwise_distance(&T_nn_pairwise_distance_o), __VA_ARGS__)
-
-/** T_nn_bilinear(in1_features: i64, in2_features: i64, out_features: i64, .bias: bool = true,
- *     .device: device? = absent, .dtype: dtype? = absent)
- * input1 @ weight[k] @ input2 + bias, for each row and each k. The module. */
-typedef struct {
-  int bias;
-  T_Device device;
-  dt_dtype dtype;
-} T_nn_bilinear_options;
-static inline T_nn_bilinear_options T_nn_bilinear_defaults(void) {
-  T_nn_bilinear_options options = {1, {0, 0}, 0};
-  return options;
-}
-static inline dt_module *T_do_nn_bilinear(
-    int64_t in1_features, int64_t in2_features, int64_t out_features,
-    const T_nn_bilinear_options *options) {
-  dt_module *result = NULL;
-  dt_nn_bilinear_options c_options = DT_NN_BILINEAR_OPTIONS_INIT;
-  c_options.bias = options->bias;
-  c_options.device_type = options->device.type;
-  c_options.device_index = options->device.index;
-  c_options.dtype = options->dtype;
-  if (T_stopped_()) return result;
-  T_check(dt_nn_bilinear(in1_features, in2_features, out_features, &c_options, &result));
-  return T_own_module_(result);
-}
-#define T_nn_bilinear(...) T_nn_bilinear_with_(__VA_ARGS__, )
-#define T_nn_bilinear_with_(in1_features, in2_features, out_features, ...) \
-  T_OPTIONS_(nn_bilinear, \
-    T_do_nn_bilinear(in1_features, in2_features, out_features, &T_nn_bilinear_o), __VA_ARGS__)
 
 /** T_nn_mse_loss(.reduction: reduction = mean)
  * (input - target) squared. The module. */

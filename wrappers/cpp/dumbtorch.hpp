@@ -1986,6 +1986,34 @@ struct NnFlattenOptions {
   int64_t end_dim = -1;
 };
 
+// Named arguments of dt_nn_cosine_similarity.
+struct NnCosineSimilarityOptions {
+  // The dimension.
+  int64_t dim = 1;
+  // What lengths are at least.
+  double eps = 1e-08;
+};
+
+// Named arguments of dt_nn_pairwise_distance.
+struct NnPairwiseDistanceOptions {
+  // The exponent of the norm.
+  double p = 2.0;
+  // What is added to each difference.
+  double eps = 1e-06;
+  // Keep the last dimension, with size 1.
+  bool keepdim = false;
+};
+
+// Named arguments of dt_nn_bilinear.
+struct NnBilinearOptions {
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
 // Named arguments of dt_nn_relu.
 struct NnReluOptions {
   // Write the result into the input.
@@ -2120,34 +2148,6 @@ struct NnRreluOptions {
   double upper = 0.3333333333333333;
   // Write the result into the input.
   bool inplace = false;
-};
-
-// Named arguments of dt_nn_cosine_similarity.
-struct NnCosineSimilarityOptions {
-  // The dimension.
-  int64_t dim = 1;
-  // What lengths are at least.
-  double eps = 1e-08;
-};
-
-// Named arguments of dt_nn_pairwise_distance.
-struct NnPairwiseDistanceOptions {
-  // The exponent of the norm.
-  double p = 2.0;
-  // What is added to each difference.
-  double eps = 1e-06;
-  // Keep the last dimension, with size 1.
-  bool keepdim = false;
-};
-
-// Named arguments of dt_nn_bilinear.
-struct NnBilinearOptions {
-  // Whether there is a bias.
-  bool bias = true;
-  // Where its tensors are made.
-  std::optional<Device> device = std::nullopt;
-  // Element type of its tensors.
-  std::optional<DType> dtype = std::nullopt;
 };
 
 // Named arguments of dt_nn_mse_loss.
@@ -6654,6 +6654,41 @@ inline Module Identity() {
   return dumbtorch::Module(out);
 }
 
+// Cosine of the angle between vectors along a dimension. The module.
+inline Module CosineSimilarity(const NnCosineSimilarityOptions& options = {}) {
+  dt_nn_cosine_similarity_options options_c = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  options_c.dim = options.dim;
+  options_c.eps = options.eps;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_cosine_similarity(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// norm(x1 - x2 + eps) along the last dimension. The module.
+inline Module PairwiseDistance(const NnPairwiseDistanceOptions& options = {}) {
+  dt_nn_pairwise_distance_options options_c = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.eps = options.eps;
+  options_c.keepdim = options.keepdim;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_pairwise_distance(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
+inline Module Bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const NnBilinearOptions& options = {}) {
+  dt_nn_bilinear_options options_c = DT_NN_BILINEAR_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_bilinear(in1_features, in2_features, out_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // max(0, input). The module.
 inline Module ReLU(const NnReluOptions& options = {}) {
   dt_nn_relu_options options_c = DT_NN_RELU_OPTIONS_INIT;
@@ -6899,41 +6934,6 @@ inline Module Softmax2d() {
 inline Module LogSoftmax(int64_t dim) {
   dt_module* out = nullptr;
   detail::check(dt_nn_log_softmax(dim, &out));
-  return dumbtorch::Module(out);
-}
-
-// Cosine of the angle between vectors along a dimension. The module.
-inline Module CosineSimilarity(const NnCosineSimilarityOptions& options = {}) {
-  dt_nn_cosine_similarity_options options_c = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
-  options_c.dim = options.dim;
-  options_c.eps = options.eps;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_cosine_similarity(&options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// norm(x1 - x2 + eps) along the last dimension. The module.
-inline Module PairwiseDistance(const NnPairwiseDistanceOptions& options = {}) {
-  dt_nn_pairwise_distance_options options_c = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
-  options_c.p = options.p;
-  options_c.eps = options.eps;
-  options_c.keepdim = options.keepdim;
-  dt_module* out = nullptr;
-  detail::check(dt_nn_pairwise_distance(&options_c, &out));
-  return dumbtorch::Module(out);
-}
-
-// input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
-inline Module Bilinear(
-    int64_t in1_features, int64_t in2_features, int64_t out_features,
-    const NnBilinearOptions& options = {}) {
-  dt_nn_bilinear_options options_c = DT_NN_BILINEAR_OPTIONS_INIT;
-  options_c.bias = options.bias;
-  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
-  options_c.device_index = options.device ? options.device->index : 0;
-  options_c.dtype = detail::number(options.dtype);
-  dt_module* out = nullptr;
-  detail::check(dt_nn_bilinear(in1_features, in2_features, out_features, &options_c, &out));
   return dumbtorch::Module(out);
 }
 

@@ -616,6 +616,21 @@ module dumbtorch_functions
     procedure dt_nn_identity
   end interface
 
+  public :: nn_cosine_similarity
+  interface nn_cosine_similarity
+    procedure dt_nn_cosine_similarity
+  end interface
+
+  public :: nn_pairwise_distance
+  interface nn_pairwise_distance
+    procedure dt_nn_pairwise_distance
+  end interface
+
+  public :: nn_bilinear
+  interface nn_bilinear
+    procedure dt_nn_bilinear
+  end interface
+
   public :: nn_relu
   interface nn_relu
     procedure dt_nn_relu
@@ -754,21 +769,6 @@ module dumbtorch_functions
   public :: nn_log_softmax
   interface nn_log_softmax
     procedure dt_nn_log_softmax
-  end interface
-
-  public :: nn_cosine_similarity
-  interface nn_cosine_similarity
-    procedure dt_nn_cosine_similarity
-  end interface
-
-  public :: nn_pairwise_distance
-  interface nn_pairwise_distance
-    procedure dt_nn_pairwise_distance
-  end interface
-
-  public :: nn_bilinear
-  interface nn_bilinear
-    procedure dt_nn_bilinear
   end interface
 
   public :: nn_mse_loss
@@ -6303,415 +6303,6 @@ contains
     call dtf_end(f)
   end function
 
-  ! nn_relu: max(0, input). The module.
-  function dt_nn_relu(inplace, stat, errmsg) result(out)
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 42)
-    if (present(inplace)) call give(f, 0, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_leaky_relu: input where it is positive, negative_slope * input elsewhere. The module.
-  function dt_nn_leaky_relu(negative_slope, inplace, stat, errmsg) result(out)
-    real(real64), intent(in), optional :: negative_slope
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 43)
-    if (present(negative_slope)) call give(f, 0, negative_slope)
-    if (present(inplace)) call give(f, 1, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_elu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
-  function dt_nn_elu(alpha, inplace, stat, errmsg) result(out)
-    real(real64), intent(in), optional :: alpha
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 44)
-    if (present(alpha)) call give(f, 0, alpha)
-    if (present(inplace)) call give(f, 1, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input
-  ! is above the threshold. The module.
-  function dt_nn_softplus(beta, threshold, stat, errmsg) result(out)
-    real(real64), intent(in), optional :: beta
-    real(real64), intent(in), optional :: threshold
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 45)
-    if (present(beta)) call give(f, 0, beta)
-    if (present(threshold)) call give(f, 1, threshold)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_gelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
-  function dt_nn_gelu(approximate, stat, errmsg) result(out)
-    integer, intent(in), optional :: approximate
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 46)
-    if (present(approximate)) call give(f, 0, approximate)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_silu: input * sigmoid(input). The module.
-  function dt_nn_silu(inplace, stat, errmsg) result(out)
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 47)
-    if (present(inplace)) call give(f, 0, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_sigmoid: 1 / (1 + exp(-input)). The module.
-  function dt_nn_sigmoid(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 48)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_log_sigmoid: log(sigmoid(input)), without overflow. The module.
-  function dt_nn_log_sigmoid(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 49)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_tanh: The hyperbolic tangent. The module.
-  function dt_nn_tanh(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 50)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_hardtanh: Limits each element to [min_val, max_val]. The module.
-  function dt_nn_hardtanh(min_val, max_val, inplace, stat, errmsg) result(out)
-    real(real64), intent(in), optional :: min_val
-    real(real64), intent(in), optional :: max_val
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 51)
-    if (present(min_val)) call give(f, 0, min_val)
-    if (present(max_val)) call give(f, 1, max_val)
-    if (present(inplace)) call give(f, 2, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_re_lu6: Limits each element to [0, 6]. The module.
-  function dt_nn_re_lu6(inplace, stat, errmsg) result(out)
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 52)
-    if (present(inplace)) call give(f, 0, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
-  function dt_nn_hardsigmoid(inplace, stat, errmsg) result(out)
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 53)
-    if (present(inplace)) call give(f, 0, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_hardswish: input * hardsigmoid(input). The module.
-  function dt_nn_hardswish(inplace, stat, errmsg) result(out)
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 54)
-    if (present(inplace)) call give(f, 0, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_hardshrink: input where |input| > lambd, 0 elsewhere. The module.
-  function dt_nn_hardshrink(lambd, stat, errmsg) result(out)
-    real(real64), intent(in), optional :: lambd
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 55)
-    if (present(lambd)) call give(f, 0, lambd)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
-  function dt_nn_softshrink(lambd, stat, errmsg) result(out)
-    real(real64), intent(in), optional :: lambd
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 56)
-    if (present(lambd)) call give(f, 0, lambd)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_tanhshrink: input - tanh(input). The module.
-  function dt_nn_tanhshrink(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 57)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_threshold: input where it is above the threshold, value elsewhere. The module.
-  function dt_nn_threshold(threshold, value, inplace, stat, errmsg) result(out)
-    real(real64), intent(in) :: threshold
-    real(real64), intent(in) :: value
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 58)
-    call give(f, 0, threshold)
-    call give(f, 1, value)
-    if (present(inplace)) call give(f, 2, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_softsign: input / (1 + |input|). The module.
-  function dt_nn_softsign(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 59)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_selu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
-  function dt_nn_selu(inplace, stat, errmsg) result(out)
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 60)
-    if (present(inplace)) call give(f, 0, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
-  function dt_nn_celu(alpha, inplace, stat, errmsg) result(out)
-    real(real64), intent(in), optional :: alpha
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 61)
-    if (present(alpha)) call give(f, 0, alpha)
-    if (present(inplace)) call give(f, 1, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_mish: input * tanh(softplus(input)). The module.
-  function dt_nn_mish(inplace, stat, errmsg) result(out)
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 62)
-    if (present(inplace)) call give(f, 0, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_glu: The first half of the input times the sigmoid of the second. The module.
-  function dt_nn_glu(dim, stat, errmsg) result(out)
-    class(*), intent(in), optional :: dim
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 63)
-    if (present(dim)) call give(f, 0, dim)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_prelu: input where it is positive, weight * input elsewhere. The module.
-  function dt_nn_prelu(num_parameters, init, device, dtype, stat, errmsg) result(out)
-    class(*), intent(in), optional :: num_parameters
-    real(real64), intent(in), optional :: init
-    character(*), intent(in), optional :: device
-    integer, intent(in), optional :: dtype
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 64)
-    if (present(num_parameters)) call give(f, 0, num_parameters)
-    if (present(init)) call give(f, 1, init)
-    if (present(device)) call give(f, 2, device)
-    if (present(dtype)) call give(f, 3, dtype)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_rrelu: LeakyReLU with slopes that are drawn in training, and their mean in evaluation
-  ! (arXiv 1505.00853). The module.
-  function dt_nn_rrelu(lower, upper, inplace, stat, errmsg) result(out)
-    real(real64), intent(in), optional :: lower
-    real(real64), intent(in), optional :: upper
-    logical, intent(in), optional :: inplace
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 65)
-    if (present(lower)) call give(f, 0, lower)
-    if (present(upper)) call give(f, 1, upper)
-    if (present(inplace)) call give(f, 2, inplace)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_softmin: softmax of -input. The module.
-  function dt_nn_softmin(dim, stat, errmsg) result(out)
-    class(*), intent(in) :: dim
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 66)
-    call give(f, 0, dim)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_softmax: exp(input) / sum(exp(input)) along a dimension. The module.
-  function dt_nn_softmax(dim, stat, errmsg) result(out)
-    class(*), intent(in) :: dim
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 67)
-    call give(f, 0, dim)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_softmax2d: softmax over the channels of [batch, channels, height, width], or without the
-  ! batch. The module.
-  function dt_nn_softmax2d(stat, errmsg) result(out)
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 68)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
-  ! nn_log_softmax: log(softmax(input)), without overflow. The module.
-  function dt_nn_log_softmax(dim, stat, errmsg) result(out)
-    class(*), intent(in) :: dim
-    integer, intent(out), optional :: stat
-    character(*), intent(inout), optional :: errmsg
-    type(dt_module) :: out
-    type(frame) :: f
-    call dtf_begin(f, 69)
-    call give(f, 0, dim)
-    call finish(f, stat, errmsg)
-    call hold(out, dtf_hold(f, 0, 0))
-    call dtf_end(f)
-  end function
-
   ! nn_cosine_similarity: Cosine of the angle between vectors along a dimension. The module.
   function dt_nn_cosine_similarity(dim, eps, stat, errmsg) result(out)
     class(*), intent(in), optional :: dim
@@ -6720,7 +6311,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 70)
+    call dtf_begin(f, 42)
     if (present(dim)) call give(f, 0, dim)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -6737,7 +6328,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 71)
+    call dtf_begin(f, 43)
     if (present(p)) call give(f, 0, p)
     if (present(eps)) call give(f, 1, eps)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -6759,13 +6350,422 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 72)
+    call dtf_begin(f, 44)
     call give(f, 0, in1_features)
     call give(f, 1, in2_features)
     call give(f, 2, out_features)
     if (present(bias)) call give(f, 3, bias)
     if (present(device)) call give(f, 4, device)
     if (present(dtype)) call give(f, 5, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_relu: max(0, input). The module.
+  function dt_nn_relu(inplace, stat, errmsg) result(out)
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 45)
+    if (present(inplace)) call give(f, 0, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_leaky_relu: input where it is positive, negative_slope * input elsewhere. The module.
+  function dt_nn_leaky_relu(negative_slope, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: negative_slope
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 46)
+    if (present(negative_slope)) call give(f, 0, negative_slope)
+    if (present(inplace)) call give(f, 1, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_elu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
+  function dt_nn_elu(alpha, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: alpha
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 47)
+    if (present(alpha)) call give(f, 0, alpha)
+    if (present(inplace)) call give(f, 1, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_softplus: log(1 + exp(beta * input)) / beta, a smooth ReLU; input itself where beta * input
+  ! is above the threshold. The module.
+  function dt_nn_softplus(beta, threshold, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: beta
+    real(real64), intent(in), optional :: threshold
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 48)
+    if (present(beta)) call give(f, 0, beta)
+    if (present(threshold)) call give(f, 1, threshold)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_gelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
+  function dt_nn_gelu(approximate, stat, errmsg) result(out)
+    integer, intent(in), optional :: approximate
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 49)
+    if (present(approximate)) call give(f, 0, approximate)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_silu: input * sigmoid(input). The module.
+  function dt_nn_silu(inplace, stat, errmsg) result(out)
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 50)
+    if (present(inplace)) call give(f, 0, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_sigmoid: 1 / (1 + exp(-input)). The module.
+  function dt_nn_sigmoid(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 51)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_log_sigmoid: log(sigmoid(input)), without overflow. The module.
+  function dt_nn_log_sigmoid(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 52)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_tanh: The hyperbolic tangent. The module.
+  function dt_nn_tanh(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 53)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_hardtanh: Limits each element to [min_val, max_val]. The module.
+  function dt_nn_hardtanh(min_val, max_val, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: min_val
+    real(real64), intent(in), optional :: max_val
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 54)
+    if (present(min_val)) call give(f, 0, min_val)
+    if (present(max_val)) call give(f, 1, max_val)
+    if (present(inplace)) call give(f, 2, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_re_lu6: Limits each element to [0, 6]. The module.
+  function dt_nn_re_lu6(inplace, stat, errmsg) result(out)
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 55)
+    if (present(inplace)) call give(f, 0, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_hardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
+  function dt_nn_hardsigmoid(inplace, stat, errmsg) result(out)
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 56)
+    if (present(inplace)) call give(f, 0, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_hardswish: input * hardsigmoid(input). The module.
+  function dt_nn_hardswish(inplace, stat, errmsg) result(out)
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 57)
+    if (present(inplace)) call give(f, 0, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_hardshrink: input where |input| > lambd, 0 elsewhere. The module.
+  function dt_nn_hardshrink(lambd, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: lambd
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 58)
+    if (present(lambd)) call give(f, 0, lambd)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_softshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
+  function dt_nn_softshrink(lambd, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: lambd
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 59)
+    if (present(lambd)) call give(f, 0, lambd)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_tanhshrink: input - tanh(input). The module.
+  function dt_nn_tanhshrink(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 60)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_threshold: input where it is above the threshold, value elsewhere. The module.
+  function dt_nn_threshold(threshold, value, inplace, stat, errmsg) result(out)
+    real(real64), intent(in) :: threshold
+    real(real64), intent(in) :: value
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 61)
+    call give(f, 0, threshold)
+    call give(f, 1, value)
+    if (present(inplace)) call give(f, 2, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_softsign: input / (1 + |input|). The module.
+  function dt_nn_softsign(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 62)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_selu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
+  function dt_nn_selu(inplace, stat, errmsg) result(out)
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 63)
+    if (present(inplace)) call give(f, 0, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_celu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
+  function dt_nn_celu(alpha, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: alpha
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 64)
+    if (present(alpha)) call give(f, 0, alpha)
+    if (present(inplace)) call give(f, 1, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_mish: input * tanh(softplus(input)). The module.
+  function dt_nn_mish(inplace, stat, errmsg) result(out)
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 65)
+    if (present(inplace)) call give(f, 0, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_glu: The first half of the input times the sigmoid of the second. The module.
+  function dt_nn_glu(dim, stat, errmsg) result(out)
+    class(*), intent(in), optional :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 66)
+    if (present(dim)) call give(f, 0, dim)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_prelu: input where it is positive, weight * input elsewhere. The module.
+  function dt_nn_prelu(num_parameters, init, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in), optional :: num_parameters
+    real(real64), intent(in), optional :: init
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 67)
+    if (present(num_parameters)) call give(f, 0, num_parameters)
+    if (present(init)) call give(f, 1, init)
+    if (present(device)) call give(f, 2, device)
+    if (present(dtype)) call give(f, 3, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_rrelu: LeakyReLU with slopes that are drawn in training, and their mean in evaluation
+  ! (arXiv 1505.00853). The module.
+  function dt_nn_rrelu(lower, upper, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: lower
+    real(real64), intent(in), optional :: upper
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 68)
+    if (present(lower)) call give(f, 0, lower)
+    if (present(upper)) call give(f, 1, upper)
+    if (present(inplace)) call give(f, 2, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_softmin: softmax of -input. The module.
+  function dt_nn_softmin(dim, stat, errmsg) result(out)
+    class(*), intent(in) :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 69)
+    call give(f, 0, dim)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_softmax: exp(input) / sum(exp(input)) along a dimension. The module.
+  function dt_nn_softmax(dim, stat, errmsg) result(out)
+    class(*), intent(in) :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 70)
+    call give(f, 0, dim)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_softmax2d: softmax over the channels of [batch, channels, height, width], or without the
+  ! batch. The module.
+  function dt_nn_softmax2d(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 71)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_log_softmax: log(softmax(input)), without overflow. The module.
+  function dt_nn_log_softmax(dim, stat, errmsg) result(out)
+    class(*), intent(in) :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 72)
+    call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)

@@ -1215,6 +1215,60 @@ func NnIdentity() (out *Module, err error) {
 	return
 }
 
+// NnCosineSimilarityOptions are the optional arguments.
+type NnCosineSimilarityOptions struct {
+	// The dimension.
+	Dim *int
+
+	// What lengths are at least.
+	Eps *float64
+}
+
+// NnCosineSimilarity: Cosine of the angle between vectors along a dimension. The module.
+func NnCosineSimilarity(options ...NnCosineSimilarityOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(42, []any{o.Dim, o.Eps}, &out)
+	return
+}
+
+// NnPairwiseDistanceOptions are the optional arguments.
+type NnPairwiseDistanceOptions struct {
+	// The exponent of the norm.
+	P *float64
+
+	// What is added to each difference.
+	Eps *float64
+
+	// Keep the last dimension, with size 1.
+	Keepdim bool
+}
+
+// NnPairwiseDistance: norm(x1 - x2 + eps) along the last dimension. The module.
+func NnPairwiseDistance(options ...NnPairwiseDistanceOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(43, []any{o.P, o.Eps, o.Keepdim}, &out)
+	return
+}
+
+// NnBilinearOptions are the optional arguments.
+type NnBilinearOptions struct {
+	// Whether there is a bias.
+	Bias *bool
+
+	// Where its tensors are made.
+	Device Device
+
+	// Element type of its tensors.
+	Dtype Dtype
+}
+
+// NnBilinear: input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
+func NnBilinear(in1Features int, in2Features int, outFeatures int, options ...NnBilinearOptions) (out *Module, err error) {
+	o := last(options)
+	err = run(44, []any{in1Features, in2Features, outFeatures, o.Bias, o.Device, o.Dtype}, &out)
+	return
+}
+
 // NnReluOptions are the optional arguments.
 type NnReluOptions struct {
 	// Write the result into the input.
@@ -1224,7 +1278,7 @@ type NnReluOptions struct {
 // NnRelu: max(0, input). The module.
 func NnRelu(options ...NnReluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(42, []any{o.Inplace}, &out)
+	err = run(45, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1240,7 +1294,7 @@ type NnLeakyReluOptions struct {
 // NnLeakyRelu: input where it is positive, negative_slope * input elsewhere. The module.
 func NnLeakyRelu(options ...NnLeakyReluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(43, []any{o.NegativeSlope, o.Inplace}, &out)
+	err = run(46, []any{o.NegativeSlope, o.Inplace}, &out)
 	return
 }
 
@@ -1256,7 +1310,7 @@ type NnEluOptions struct {
 // NnElu: input where it is positive, alpha * (exp(input) - 1) elsewhere. The module.
 func NnElu(options ...NnEluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(44, []any{o.Alpha, o.Inplace}, &out)
+	err = run(47, []any{o.Alpha, o.Inplace}, &out)
 	return
 }
 
@@ -1273,7 +1327,7 @@ type NnSoftplusOptions struct {
 // above the threshold. The module.
 func NnSoftplus(options ...NnSoftplusOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(45, []any{o.Beta, o.Threshold}, &out)
+	err = run(48, []any{o.Beta, o.Threshold}, &out)
 	return
 }
 
@@ -1286,7 +1340,7 @@ type NnGeluOptions struct {
 // NnGelu: input times the normal distribution function of input (arXiv 1606.08415). The module.
 func NnGelu(options ...NnGeluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(46, []any{o.Approximate}, &out)
+	err = run(49, []any{o.Approximate}, &out)
 	return
 }
 
@@ -1299,25 +1353,25 @@ type NnSiluOptions struct {
 // NnSilu: input * sigmoid(input). The module.
 func NnSilu(options ...NnSiluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(47, []any{o.Inplace}, &out)
+	err = run(50, []any{o.Inplace}, &out)
 	return
 }
 
 // NnSigmoid: 1 / (1 + exp(-input)). The module.
 func NnSigmoid() (out *Module, err error) {
-	err = run(48, []any{}, &out)
+	err = run(51, []any{}, &out)
 	return
 }
 
 // NnLogSigmoid: log(sigmoid(input)), without overflow. The module.
 func NnLogSigmoid() (out *Module, err error) {
-	err = run(49, []any{}, &out)
+	err = run(52, []any{}, &out)
 	return
 }
 
 // NnTanh: The hyperbolic tangent. The module.
 func NnTanh() (out *Module, err error) {
-	err = run(50, []any{}, &out)
+	err = run(53, []any{}, &out)
 	return
 }
 
@@ -1336,7 +1390,7 @@ type NnHardtanhOptions struct {
 // NnHardtanh: Limits each element to [min_val, max_val]. The module.
 func NnHardtanh(options ...NnHardtanhOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(51, []any{o.MinVal, o.MaxVal, o.Inplace}, &out)
+	err = run(54, []any{o.MinVal, o.MaxVal, o.Inplace}, &out)
 	return
 }
 
@@ -1349,7 +1403,7 @@ type NnReLu6Options struct {
 // NnReLu6: Limits each element to [0, 6]. The module.
 func NnReLu6(options ...NnReLu6Options) (out *Module, err error) {
 	o := last(options)
-	err = run(52, []any{o.Inplace}, &out)
+	err = run(55, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1362,7 +1416,7 @@ type NnHardsigmoidOptions struct {
 // NnHardsigmoid: min(max(input + 3, 0), 6) / 6, a piecewise linear sigmoid. The module.
 func NnHardsigmoid(options ...NnHardsigmoidOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(53, []any{o.Inplace}, &out)
+	err = run(56, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1375,7 +1429,7 @@ type NnHardswishOptions struct {
 // NnHardswish: input * hardsigmoid(input). The module.
 func NnHardswish(options ...NnHardswishOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(54, []any{o.Inplace}, &out)
+	err = run(57, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1388,7 +1442,7 @@ type NnHardshrinkOptions struct {
 // NnHardshrink: input where |input| > lambd, 0 elsewhere. The module.
 func NnHardshrink(options ...NnHardshrinkOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(55, []any{o.Lambd}, &out)
+	err = run(58, []any{o.Lambd}, &out)
 	return
 }
 
@@ -1401,13 +1455,13 @@ type NnSoftshrinkOptions struct {
 // NnSoftshrink: input moved towards 0 by lambd; 0 where |input| <= lambd. The module.
 func NnSoftshrink(options ...NnSoftshrinkOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(56, []any{o.Lambd}, &out)
+	err = run(59, []any{o.Lambd}, &out)
 	return
 }
 
 // NnTanhshrink: input - tanh(input). The module.
 func NnTanhshrink() (out *Module, err error) {
-	err = run(57, []any{}, &out)
+	err = run(60, []any{}, &out)
 	return
 }
 
@@ -1420,13 +1474,13 @@ type NnThresholdOptions struct {
 // NnThreshold: input where it is above the threshold, value elsewhere. The module.
 func NnThreshold(threshold float64, value float64, options ...NnThresholdOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(58, []any{threshold, value, o.Inplace}, &out)
+	err = run(61, []any{threshold, value, o.Inplace}, &out)
 	return
 }
 
 // NnSoftsign: input / (1 + |input|). The module.
 func NnSoftsign() (out *Module, err error) {
-	err = run(59, []any{}, &out)
+	err = run(62, []any{}, &out)
 	return
 }
 
@@ -1439,7 +1493,7 @@ type NnSeluOptions struct {
 // NnSelu: A scaled ELU that keeps mean 0 and variance 1 (arXiv 1706.02515). The module.
 func NnSelu(options ...NnSeluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(60, []any{o.Inplace}, &out)
+	err = run(63, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1455,7 +1509,7 @@ type NnCeluOptions struct {
 // NnCelu: input where it is positive, alpha * (exp(input / alpha) - 1) elsewhere. The module.
 func NnCelu(options ...NnCeluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(61, []any{o.Alpha, o.Inplace}, &out)
+	err = run(64, []any{o.Alpha, o.Inplace}, &out)
 	return
 }
 
@@ -1468,7 +1522,7 @@ type NnMishOptions struct {
 // NnMish: input * tanh(softplus(input)). The module.
 func NnMish(options ...NnMishOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(62, []any{o.Inplace}, &out)
+	err = run(65, []any{o.Inplace}, &out)
 	return
 }
 
@@ -1481,7 +1535,7 @@ type NnGluOptions struct {
 // NnGlu: The first half of the input times the sigmoid of the second. The module.
 func NnGlu(options ...NnGluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(63, []any{o.Dim}, &out)
+	err = run(66, []any{o.Dim}, &out)
 	return
 }
 
@@ -1503,7 +1557,7 @@ type NnPreluOptions struct {
 // NnPrelu: input where it is positive, weight * input elsewhere. The module.
 func NnPrelu(options ...NnPreluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(64, []any{o.NumParameters, o.Init, o.Device, o.Dtype}, &out)
+	err = run(67, []any{o.NumParameters, o.Init, o.Device, o.Dtype}, &out)
 	return
 }
 
@@ -1523,86 +1577,32 @@ type NnRreluOptions struct {
 // 1505.00853). The module.
 func NnRrelu(options ...NnRreluOptions) (out *Module, err error) {
 	o := last(options)
-	err = run(65, []any{o.Lower, o.Upper, o.Inplace}, &out)
+	err = run(68, []any{o.Lower, o.Upper, o.Inplace}, &out)
 	return
 }
 
 // NnSoftmin: softmax of -input. The module.
 func NnSoftmin(dim int) (out *Module, err error) {
-	err = run(66, []any{dim}, &out)
+	err = run(69, []any{dim}, &out)
 	return
 }
 
 // NnSoftmax: exp(input) / sum(exp(input)) along a dimension. The module.
 func NnSoftmax(dim int) (out *Module, err error) {
-	err = run(67, []any{dim}, &out)
+	err = run(70, []any{dim}, &out)
 	return
 }
 
 // NnSoftmax2d: softmax over the channels of [batch, channels, height, width], or without the batch.
 // The module.
 func NnSoftmax2d() (out *Module, err error) {
-	err = run(68, []any{}, &out)
+	err = run(71, []any{}, &out)
 	return
 }
 
 // NnLogSoftmax: log(softmax(input)), without overflow. The module.
 func NnLogSoftmax(dim int) (out *Module, err error) {
-	err = run(69, []any{dim}, &out)
-	return
-}
-
-// NnCosineSimilarityOptions are the optional arguments.
-type NnCosineSimilarityOptions struct {
-	// The dimension.
-	Dim *int
-
-	// What lengths are at least.
-	Eps *float64
-}
-
-// NnCosineSimilarity: Cosine of the angle between vectors along a dimension. The module.
-func NnCosineSimilarity(options ...NnCosineSimilarityOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(70, []any{o.Dim, o.Eps}, &out)
-	return
-}
-
-// NnPairwiseDistanceOptions are the optional arguments.
-type NnPairwiseDistanceOptions struct {
-	// The exponent of the norm.
-	P *float64
-
-	// What is added to each difference.
-	Eps *float64
-
-	// Keep the last dimension, with size 1.
-	Keepdim bool
-}
-
-// NnPairwiseDistance: norm(x1 - x2 + eps) along the last dimension. The module.
-func NnPairwiseDistance(options ...NnPairwiseDistanceOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(71, []any{o.P, o.Eps, o.Keepdim}, &out)
-	return
-}
-
-// NnBilinearOptions are the optional arguments.
-type NnBilinearOptions struct {
-	// Whether there is a bias.
-	Bias *bool
-
-	// Where its tensors are made.
-	Device Device
-
-	// Element type of its tensors.
-	Dtype Dtype
-}
-
-// NnBilinear: input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
-func NnBilinear(in1Features int, in2Features int, outFeatures int, options ...NnBilinearOptions) (out *Module, err error) {
-	o := last(options)
-	err = run(72, []any{in1Features, in2Features, outFeatures, o.Bias, o.Device, o.Dtype}, &out)
+	err = run(72, []any{dim}, &out)
 	return
 }
 

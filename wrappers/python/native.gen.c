@@ -635,6 +635,36 @@ static int64_t py_nn_identity(void) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_cosine_similarity(int64_t dim, double eps) {
+  dt_nn_cosine_similarity_options options_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  options_options.dim = dim;
+  options_options.eps = eps;
+  dt_module *out = NULL;
+  (void)!dt_nn_cosine_similarity(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_pairwise_distance(double p, double eps, int32_t keepdim) {
+  dt_nn_pairwise_distance_options options_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.eps = eps;
+  options_options.keepdim = keepdim;
+  dt_module *out = NULL;
+  (void)!dt_nn_pairwise_distance(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_bilinear_options options_options = DT_NN_BILINEAR_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_bilinear(in1_features, in2_features, out_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_relu(int32_t inplace) {
   dt_nn_relu_options options_options = DT_NN_RELU_OPTIONS_INIT;
   options_options.inplace = inplace;
@@ -850,36 +880,6 @@ static int64_t py_nn_softmax2d(void) {
 static int64_t py_nn_log_softmax(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_log_softmax(dim, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_cosine_similarity(int64_t dim, double eps) {
-  dt_nn_cosine_similarity_options options_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
-  options_options.dim = dim;
-  options_options.eps = eps;
-  dt_module *out = NULL;
-  (void)!dt_nn_cosine_similarity(&options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_pairwise_distance(double p, double eps, int32_t keepdim) {
-  dt_nn_pairwise_distance_options options_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
-  options_options.p = p;
-  options_options.eps = eps;
-  options_options.keepdim = keepdim;
-  dt_module *out = NULL;
-  (void)!dt_nn_pairwise_distance(&options_options, &out);
-  return (int64_t)(intptr_t)out;
-}
-
-static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
-  dt_nn_bilinear_options options_options = DT_NN_BILINEAR_OPTIONS_INIT;
-  options_options.bias = bias;
-  options_options.device_type = device_type;
-  options_options.device_index = device_index;
-  options_options.dtype = dtype;
-  dt_module *out = NULL;
-  (void)!dt_nn_bilinear(in1_features, in2_features, out_features, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -1080,6 +1080,63 @@ def nn_identity():
     return Module.own(out)
 
 
+def nn_cosine_similarity(*, dim=1, eps=1e-08):
+    """Cosine of the angle between vectors along a dimension.
+
+    Args:
+        dim: The dimension.
+        eps: What lengths are at least.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_cosine_similarity(dim, eps)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CosineSimilarity", "dim:i64 eps:f64", dim, eps) from None
+    return Module.own(out)
+
+
+def nn_pairwise_distance(*, p=2.0, eps=1e-06, keepdim=False):
+    """norm(x1 - x2 + eps) along the last dimension.
+
+    Args:
+        p: The exponent of the norm.
+        eps: What is added to each difference.
+        keepdim: Keep the last dimension, with size 1.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_pairwise_distance(p, eps, keepdim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "PairwiseDistance", "p:f64 eps:f64 keepdim:bool", p, eps, keepdim) from None
+    return Module.own(out)
+
+
+def nn_bilinear(in1_features, in2_features, out_features, *, bias=True, device=None, dtype=None):
+    """input1 @ weight[k] @ input2 + bias, for each row and each k.
+
+    Args:
+        in1_features: Size of the first input's last dimension.
+        in2_features: Size of the second input's last dimension.
+        out_features: Size of the output's last dimension.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:enum?", in1_features, in2_features, out_features, bias, device, dtype) from None
+    return Module.own(out)
+
+
 def nn_relu(*, inplace=False):
     """max(0, input).
 
@@ -1523,63 +1580,6 @@ def nn_log_softmax(dim):
         out = lib.py_nn_log_softmax(dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "LogSoftmax", "dim:i64", dim) from None
-    return Module.own(out)
-
-
-def nn_cosine_similarity(*, dim=1, eps=1e-08):
-    """Cosine of the angle between vectors along a dimension.
-
-    Args:
-        dim: The dimension.
-        eps: What lengths are at least.
-
-    Returns:
-        The module.
-    """
-    try:
-        out = lib.py_nn_cosine_similarity(dim, eps)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "CosineSimilarity", "dim:i64 eps:f64", dim, eps) from None
-    return Module.own(out)
-
-
-def nn_pairwise_distance(*, p=2.0, eps=1e-06, keepdim=False):
-    """norm(x1 - x2 + eps) along the last dimension.
-
-    Args:
-        p: The exponent of the norm.
-        eps: What is added to each difference.
-        keepdim: Keep the last dimension, with size 1.
-
-    Returns:
-        The module.
-    """
-    try:
-        out = lib.py_nn_pairwise_distance(p, eps, keepdim)
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "PairwiseDistance", "p:f64 eps:f64 keepdim:bool", p, eps, keepdim) from None
-    return Module.own(out)
-
-
-def nn_bilinear(in1_features, in2_features, out_features, *, bias=True, device=None, dtype=None):
-    """input1 @ weight[k] @ input2 + bias, for each row and each k.
-
-    Args:
-        in1_features: Size of the first input's last dimension.
-        in2_features: Size of the second input's last dimension.
-        out_features: Size of the output's last dimension.
-        bias: Whether there is a bias.
-        device: Where its tensors are made.
-        dtype: Element type of its tensors.
-
-    Returns:
-        The module.
-    """
-    try:
-        device_type, device_index = device_parts(device)
-        out = lib.py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, DTYPE[dtype])
-    except BAD_ARGUMENTS as error:
-        raise complain(error, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:enum?", in1_features, in2_features, out_features, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -15500,6 +15500,9 @@ NAMESPACES = {
         "Embedding": nn_embedding,
         "Flatten": nn_flatten,
         "Identity": nn_identity,
+        "CosineSimilarity": nn_cosine_similarity,
+        "PairwiseDistance": nn_pairwise_distance,
+        "Bilinear": nn_bilinear,
         "ReLU": nn_relu,
         "LeakyReLU": nn_leaky_relu,
         "ELU": nn_elu,
@@ -15528,9 +15531,6 @@ NAMESPACES = {
         "Softmax": nn_softmax,
         "Softmax2d": nn_softmax2d,
         "LogSoftmax": nn_log_softmax,
-        "CosineSimilarity": nn_cosine_similarity,
-        "PairwiseDistance": nn_pairwise_distance,
-        "Bilinear": nn_bilinear,
         "MSELoss": nn_mse_loss,
         "L1Loss": nn_l1_loss,
         "NLLLoss": nn_nll_loss,

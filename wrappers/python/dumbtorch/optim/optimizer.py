@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from copy import deepcopy
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_oper
 from .._tensor_type import TensorBase
 from .._types import float32, float64
 from ..autograd.grad_mode import enable_grad
-from ..nn.modules.module import RemovableHandle
+from ..utils.hooks import RemovableHandle
 
 
 class Row(NamedTuple):
@@ -97,7 +97,7 @@ class Optimizer:
         self._rates: dict[int, _Rate] = {}  # by id of the group
         self._before_step: dict = {}
         self._after_step: dict = {}
-        self._state_hooks: dict[str, dict] = {name: {} for name in _STATE_HOOKS}
+        self._state_hooks = {name: OrderedDict() for name in _STATE_HOOKS}
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -161,12 +161,7 @@ class Optimizer:
         return self._add_state_hook("after load_state_dict", hook, prepend)
 
     def _add_state_hook(self, name: str, hook, prepend: bool) -> RemovableHandle:
-        hooks = self._state_hooks[name]
-        handle = RemovableHandle(hooks, hook)
-        if prepend:
-            for key in list(hooks)[:-1]:
-                hooks[key] = hooks.pop(key)
-        return handle
+        return RemovableHandle(self._state_hooks[name], hook, prepend)
 
     def _call_state_hooks(self, name: str, state_dict: dict | None = None) -> dict | None:
         """What the hooks make of a state dict, if there is one."""

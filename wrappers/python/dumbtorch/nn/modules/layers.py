@@ -1700,6 +1700,84 @@ class Identity(Module):
         return input
 
 
+class CosineSimilarity(Module):
+    """Cosine of the angle between vectors along a dimension.
+
+    Args:
+        dim: The dimension.
+        eps: What lengths are at least.
+    """
+
+    def __init__(self, dim=1, eps=1e-08):
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1, x2):
+        return _ops.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """norm(x1 - x2 + eps) along the last dimension.
+
+    Args:
+        p: The exponent of the norm.
+        eps: What is added to each difference.
+        keepdim: Keep the last dimension, with size 1.
+    """
+
+    def __init__(self, p=2.0, eps=1e-06, keepdim=False):
+        super().__init__()
+        self.p = p
+        self.eps = eps
+        self.keepdim = keepdim
+
+    def forward(self, x1, x2):
+        return _ops.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
+
+
+class Bilinear(Module):
+    """input1 @ weight[k] @ input2 + bias, for each row and each k.
+
+    Args:
+        in1_features: Size of the first input's last dimension.
+        in2_features: Size of the second input's last dimension.
+        out_features: Size of the output's last dimension.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        if not (in1_features > 0):
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.register_parameter("weight", Parameter(_ops.empty((out_features, in1_features, in2_features), dtype=dtype, device=device)))
+        self.register_parameter("bias", Parameter(_ops.empty((out_features,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        bound = 1 / math.sqrt(self.in1_features)
+        with no_grad():
+            _ops.uniform_(self._parameters["weight"], -bound, bound)
+            if self._parameters["bias"] is not None:
+                _ops.uniform_(self._parameters["bias"], -bound, bound)
+
+    def forward(self, input1, input2):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.bilinear(input1, input2, weight, bias)
+
+    def extra_repr(self):
+        return f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
 class ReLU(Module):
     """max(0, input).
 
@@ -2208,84 +2286,6 @@ class LogSoftmax(Module):
 
     def extra_repr(self):
         return f"dim={self.dim}"
-
-
-class CosineSimilarity(Module):
-    """Cosine of the angle between vectors along a dimension.
-
-    Args:
-        dim: The dimension.
-        eps: What lengths are at least.
-    """
-
-    def __init__(self, dim=1, eps=1e-08):
-        super().__init__()
-        self.dim = dim
-        self.eps = eps
-
-    def forward(self, x1, x2):
-        return _ops.cosine_similarity(x1, x2, self.dim, self.eps)
-
-
-class PairwiseDistance(Module):
-    """norm(x1 - x2 + eps) along the last dimension.
-
-    Args:
-        p: The exponent of the norm.
-        eps: What is added to each difference.
-        keepdim: Keep the last dimension, with size 1.
-    """
-
-    def __init__(self, p=2.0, eps=1e-06, keepdim=False):
-        super().__init__()
-        self.p = p
-        self.eps = eps
-        self.keepdim = keepdim
-
-    def forward(self, x1, x2):
-        return _ops.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
-
-
-class Bilinear(Module):
-    """input1 @ weight[k] @ input2 + bias, for each row and each k.
-
-    Args:
-        in1_features: Size of the first input's last dimension.
-        in2_features: Size of the second input's last dimension.
-        out_features: Size of the output's last dimension.
-        bias: Whether there is a bias.
-        device: Where its tensors are made.
-        dtype: Element type of its tensors.
-    """
-
-    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
-        super().__init__()
-        if not (in1_features > 0):
-            raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
-        self.in1_features = in1_features
-        self.in2_features = in2_features
-        self.out_features = out_features
-        self.register_parameter("weight", Parameter(_ops.empty((out_features, in1_features, in2_features), dtype=dtype, device=device)))
-        self.register_parameter("bias", Parameter(_ops.empty((out_features,), dtype=dtype, device=device)) if bias else None)
-        self.reset_parameters()
-
-    def reset_parameters(self):
-        """Draws initial values."""
-        bound = 1 / math.sqrt(self.in1_features)
-        with no_grad():
-            _ops.uniform_(self._parameters["weight"], -bound, bound)
-            if self._parameters["bias"] is not None:
-                _ops.uniform_(self._parameters["bias"], -bound, bound)
-
-    def forward(self, input1, input2):
-        try:
-            weight, bias = self._parameters["weight"], self._parameters["bias"]
-        except KeyError:  # deleted: a plain attribute may stand for it
-            weight, bias = self.weight, self.bias
-        return _ops.bilinear(input1, input2, weight, bias)
-
-    def extra_repr(self):
-        return f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 class MSELoss(Module):
@@ -3101,6 +3101,9 @@ __all__ = [
     "Embedding",
     "Flatten",
     "Identity",
+    "CosineSimilarity",
+    "PairwiseDistance",
+    "Bilinear",
     "ReLU",
     "LeakyReLU",
     "ELU",
@@ -3129,9 +3132,6 @@ __all__ = [
     "Softmax",
     "Softmax2d",
     "LogSoftmax",
-    "CosineSimilarity",
-    "PairwiseDistance",
-    "Bilinear",
     "MSELoss",
     "L1Loss",
     "NLLLoss",
