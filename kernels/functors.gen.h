@@ -1469,6 +1469,40 @@ struct squared_error_slope_backward {
   }
 };
 
+// bent_error: 0.5 * curvature * (input - target) * (input - target) if abs(input - target) < bend else slope * (abs(input - target) - 0.5 * bend)
+struct bent_error {
+  static constexpr int n_in = 2, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T* p, T input, T target) {
+    const T bend = p[0];
+    const T curvature = p[1];
+    const T slope = p[2];
+    return math::where(math::lt(math::abs(input - target), bend), T(0.5) * curvature * (input - target) * (input - target), slope * (math::abs(input - target) - T(0.5) * bend));
+  }
+};
+
+// Gradients of bent_error by input, target.
+struct bent_error_backward {
+  static constexpr int n_in = 3, n_out = 2;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T* p, T grad, T input, T target) {
+    const T bend = p[0];
+    const T curvature = p[1];
+    const T slope = p[2];
+    const T derivative = math::where(math::lt(math::abs(input - target), bend), curvature * (input - target), slope * math::sign(input - target));
+    return grad * derivative;
+  }
+  template <class T> static DT_FN T y1(const T* p, T grad, T input, T target) {
+    const T bend = p[0];
+    const T curvature = p[1];
+    const T slope = p[2];
+    const T derivative = math::where(math::lt(math::abs(input - target), bend), curvature * (input - target), slope * math::sign(input - target));
+    return -grad * derivative;
+  }
+};
+
 // binary_cross_entropy_element: (target - 1) * maximum(log1p(-input), -100) - target * maximum(log(input), -100)
 struct binary_cross_entropy_element {
   static constexpr int n_in = 2, n_out = 1;
@@ -2351,31 +2385,32 @@ struct divide_add_backward {
   X(bitwise_complement, INT) \
   X(fill_where, NUM) \
   X(squared_error_backward, FLOAT) \
-  X(binary_cross_entropy_element, FLOAT) \
-  X(binary_cross_entropy_with_logits_element_backward, FLOAT) \
-  X(tan, FLOAT) \
-  X(asin_backward, FLOAT) \
-  X(atan, FLOAT) \
-  X(sinh_backward, FLOAT) \
-  X(asinh, FLOAT) \
-  X(acosh_backward, FLOAT) \
-  X(atan2, FLOAT) \
-  X(hypot_backward, FLOAT) \
-  X(expm1, FLOAT) \
-  X(exp2_backward, FLOAT) \
-  X(log10, FLOAT) \
-  X(log_odds_backward, FLOAT) \
-  X(xlogy, FLOAT) \
-  X(logaddexp_backward, FLOAT) \
-  X(ldexp, FLOAT) \
-  X(frac_backward, FLOAT) \
-  X(signbit, NUM) \
-  X(modulo_trunc, NUM) \
-  X(lcm, INT) \
-  X(fmax, NUM) \
-  X(fmin_backward, FLOAT) \
-  X(lerp_element, FLOAT) \
-  X(multiply_add_backward, FLOAT)
+  X(bent_error, FLOAT) \
+  X(binary_cross_entropy_element_backward, FLOAT) \
+  X(binary_cross_entropy_with_logits_positive_element, FLOAT) \
+  X(tan_backward, FLOAT) \
+  X(acos, FLOAT) \
+  X(atan_backward, FLOAT) \
+  X(cosh, FLOAT) \
+  X(asinh_backward, FLOAT) \
+  X(atanh, FLOAT) \
+  X(atan2_backward, FLOAT) \
+  X(sinc, FLOAT) \
+  X(expm1_backward, FLOAT) \
+  X(log2, FLOAT) \
+  X(log10_backward, FLOAT) \
+  X(log_odds_within, FLOAT) \
+  X(xlogy_backward, FLOAT) \
+  X(logaddexp2, FLOAT) \
+  X(ldexp_backward, FLOAT) \
+  X(round_scaled, FLOAT) \
+  X(copysign, FLOAT) \
+  X(modulo_trunc_backward, FLOAT) \
+  X(unit_step, NUM) \
+  X(fmax_backward, FLOAT) \
+  X(replace_nonfinite, FLOAT) \
+  X(lerp_element_backward, FLOAT) \
+  X(divide_add, FLOAT)
 
 #define DT_POINTWISE_SHARE_1(X) \
   X(neg_backward, FLOAT) \
@@ -2423,31 +2458,32 @@ struct divide_add_backward {
   X(where, NUM) \
   X(fill_where_backward, FLOAT) \
   X(squared_error_slope, FLOAT) \
-  X(binary_cross_entropy_element_backward, FLOAT) \
-  X(binary_cross_entropy_with_logits_positive_element, FLOAT) \
-  X(tan_backward, FLOAT) \
-  X(acos, FLOAT) \
-  X(atan_backward, FLOAT) \
-  X(cosh, FLOAT) \
-  X(asinh_backward, FLOAT) \
-  X(atanh, FLOAT) \
-  X(atan2_backward, FLOAT) \
-  X(sinc, FLOAT) \
-  X(expm1_backward, FLOAT) \
-  X(log2, FLOAT) \
-  X(log10_backward, FLOAT) \
-  X(log_odds_within, FLOAT) \
-  X(xlogy_backward, FLOAT) \
-  X(logaddexp2, FLOAT) \
-  X(ldexp_backward, FLOAT) \
-  X(round_scaled, FLOAT) \
-  X(copysign, FLOAT) \
-  X(modulo_trunc_backward, FLOAT) \
-  X(unit_step, NUM) \
-  X(fmax_backward, FLOAT) \
-  X(replace_nonfinite, FLOAT) \
-  X(lerp_element_backward, FLOAT) \
-  X(divide_add, FLOAT)
+  X(bent_error_backward, FLOAT) \
+  X(binary_cross_entropy_with_logits_element, FLOAT) \
+  X(binary_cross_entropy_with_logits_positive_element_backward, FLOAT) \
+  X(asin, FLOAT) \
+  X(acos_backward, FLOAT) \
+  X(sinh, FLOAT) \
+  X(cosh_backward, FLOAT) \
+  X(acosh, FLOAT) \
+  X(atanh_backward, FLOAT) \
+  X(hypot, FLOAT) \
+  X(sinc_backward, FLOAT) \
+  X(exp2, FLOAT) \
+  X(log2_backward, FLOAT) \
+  X(log_odds, FLOAT) \
+  X(log_odds_within_backward, FLOAT) \
+  X(logaddexp, FLOAT) \
+  X(logaddexp2_backward, FLOAT) \
+  X(frac, FLOAT) \
+  X(round_scaled_backward, FLOAT) \
+  X(copysign_backward, FLOAT) \
+  X(gcd, INT) \
+  X(unit_step_backward, FLOAT) \
+  X(fmin, NUM) \
+  X(replace_nonfinite_backward, FLOAT) \
+  X(multiply_add, NUM) \
+  X(divide_add_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_2(X) \
   X(abs, NUM) \
@@ -2495,30 +2531,30 @@ struct divide_add_backward {
   X(where_backward, FLOAT) \
   X(squared_error, FLOAT) \
   X(squared_error_slope_backward, FLOAT) \
-  X(binary_cross_entropy_with_logits_element, FLOAT) \
-  X(binary_cross_entropy_with_logits_positive_element_backward, FLOAT) \
-  X(asin, FLOAT) \
-  X(acos_backward, FLOAT) \
-  X(sinh, FLOAT) \
-  X(cosh_backward, FLOAT) \
-  X(acosh, FLOAT) \
-  X(atanh_backward, FLOAT) \
-  X(hypot, FLOAT) \
-  X(sinc_backward, FLOAT) \
-  X(exp2, FLOAT) \
-  X(log2_backward, FLOAT) \
-  X(log_odds, FLOAT) \
-  X(log_odds_within_backward, FLOAT) \
-  X(logaddexp, FLOAT) \
-  X(logaddexp2_backward, FLOAT) \
-  X(frac, FLOAT) \
-  X(round_scaled_backward, FLOAT) \
-  X(copysign_backward, FLOAT) \
-  X(gcd, INT) \
-  X(unit_step_backward, FLOAT) \
-  X(fmin, NUM) \
-  X(replace_nonfinite_backward, FLOAT) \
-  X(multiply_add, NUM) \
-  X(divide_add_backward, FLOAT)
+  X(binary_cross_entropy_element, FLOAT) \
+  X(binary_cross_entropy_with_logits_element_backward, FLOAT) \
+  X(tan, FLOAT) \
+  X(asin_backward, FLOAT) \
+  X(atan, FLOAT) \
+  X(sinh_backward, FLOAT) \
+  X(asinh, FLOAT) \
+  X(acosh_backward, FLOAT) \
+  X(atan2, FLOAT) \
+  X(hypot_backward, FLOAT) \
+  X(expm1, FLOAT) \
+  X(exp2_backward, FLOAT) \
+  X(log10, FLOAT) \
+  X(log_odds_backward, FLOAT) \
+  X(xlogy, FLOAT) \
+  X(logaddexp_backward, FLOAT) \
+  X(ldexp, FLOAT) \
+  X(frac_backward, FLOAT) \
+  X(signbit, NUM) \
+  X(modulo_trunc, NUM) \
+  X(lcm, INT) \
+  X(fmax, NUM) \
+  X(fmin_backward, FLOAT) \
+  X(lerp_element, FLOAT) \
+  X(multiply_add_backward, FLOAT)
 
 // clang-format on

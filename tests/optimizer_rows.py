@@ -51,5 +51,10 @@ SETTINGS = {
 # Settings in the order of the row.
 SCHEDULES = {
     "StepLR": (3, 0.5),
+    "MultiStepLR": ([2, 5, 5, 11], 0.5),
+    "ConstantLR": (0.4, 6),
+    "LinearLR": (0.25, 0.75, 8),
+    "ExponentialLR": (0.9,),
+    "PolynomialLR": (12, 2.0),
     "CosineAnnealingLR": (4, 0.01),
 }

@@ -1,7 +1,7 @@
 """The expressions of the schema: a few forms of Python's syntax. Elementwise rows (formula.py), layers and
 optimizers are written in them; each says which forms it has.
 
-Those of layers are names, numbers, strings, true/false/none, + - * / // %, comparisons, `and or not`,
+Those of layers are names, numbers, strings, true/false/none, + - * / // % **, comparisons, `and or not`,
 `a if c else b`, `x is none`, calls, subscripts and lists; `Printer` says them in each language."""
 
 from __future__ import annotations
@@ -57,6 +57,9 @@ class Printer:
     def call(self, function: str, arguments: list[str]) -> str:
         return f"{self.functions.get(function, function)}({', '.join(arguments)})"
 
+    def power(self, a: str, b: str) -> str:
+        return f"{a} ** {b}"
+
     def division(self, a: str, b: str) -> str:
         return f"{a} / {b}"
 
@@ -98,6 +101,8 @@ class Printer:
                 return f"-{self._operand(x)}"
             case ast.UnaryOp(op=ast.Not(), operand=x):
                 return f"{self.negation}{self._operand(x)}"
+            case ast.BinOp(left=a, op=ast.Pow(), right=b):
+                return self.power(self._operand(a), self._operand(b))
             case ast.BinOp(left=a, op=op, right=b):
                 return self._binary(op, self._operand(a), self._operand(b))
             case ast.BoolOp(op=op, values=values):
@@ -135,6 +140,9 @@ class Cpp(Printer):
 
     true, false, none = "true", "false", "{}"
     conjunction, disjunction, negation = " && ", " || ", "!"
+
+    def power(self, a: str, b: str) -> str:
+        return f"pow({a}, {b})"
 
     def division(self, a: str, b: str) -> str:
         return f"double({a}) / double({b})"

@@ -51,7 +51,11 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
     _refuse_keys(row, _KEYS)
     shared = file.get("args", {})
     all_args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
-    all_args = document(all_args, row.get("args", {}), shared)
+    inputs = signature.parse_arguments(row.get("inputs", "input: tensor"), names)
+    of_inputs = {a.name for a in inputs} - {a.name for a in all_args}
+    docs = row.get("args", {})
+    all_args = document(all_args, {n: d for n, d in docs.items() if n not in of_inputs}, shared)
+    inputs = document(inputs, {n: d for n, d in docs.items() if n in of_inputs}, shared)
     state = tuple(
         _state(kind, n, r)
         for kind in ("parameters", "buffers")
@@ -59,14 +63,13 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
     )
     if state:
         all_args += _PLACE
-    inputs = signature.parse_arguments(row.get("inputs", "input: tensor"), names)
     layer = Layer(
         name=name,
         snake=snake_case(name),
         doc=row.get("doc", ""),
         args=tuple(a for a in all_args if not a.python_only),
         state=state,
-        forward_args=document(inputs, {}, shared),
+        forward_args=inputs,
         forward=row["forward"],
         file=stem,
         forward_activated=row.get("forward_activated", ""),

@@ -363,9 +363,13 @@ class Schedule:
 
     name: str  # "StepLR": the constructor is dt_optim_step_lr
     doc: str
-    args: tuple[Argument, ...]  # settings: i64 and f64
+    args: tuple[Argument, ...]  # settings: i64, f64 and i64[]
     checks: tuple[Check, ...]
+    checks_python: bool  # Python's class makes them too
+    first: str  # the rate of epoch 0
     lr: str  # the rate of `epoch`, from `lr`, that of the epoch before, and `initial_lr`
+    closed: str  # the rate of `epoch`, from `initial_lr` alone
+    resumes: bool  # made with last_epoch, it takes the step that comes then
     since: int = 1
 
     @property

@@ -5,10 +5,8 @@ A generated class keeps the arguments that it needs later, registers its tensors
 
 from __future__ import annotations
 
-import json
-
 from . import coretypes, expr, layers, text
-from .model import Argument, Check, Layer, Schema, Tensor
+from .model import Argument, Layer, Schema, Tensor
 
 _HEADER = f"// {text.GENERATED}\n"
 _CPP = expr.Cpp({"training": "training()"})
@@ -116,7 +114,7 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
         for a in layers.optional(layer)
         if a not in kept and a.name in used
     ]
-    body += [f"    {_check(cpp, c)}" for c in layer.checks]
+    body += [f"    {text.check(cpp, c.condition, c.message)}" for c in layer.checks]
     body += [f"    {n} = {cpp.print(e)};" for n, e in layer.let.items()]
     body += [f"    {_register(cpp, s)}" for s in layer.state]
     body += ["    initialize();"] if layer.state else []
@@ -131,10 +129,6 @@ def _source_of(layer: Layer, a: Argument) -> str:
     if _is_pair(a):
         return f'expand_list({source}, {a.kind.count}, "{layer.name}", "{a.name}")'
     return f"{source}.to_vector()" if a.kind.key == "i64[]" and not a.has_default else source
-
-
-def _check(cpp: expr.Cpp, c: Check) -> str:
-    return f"DT_CHECK({cpp.print(c.condition)}, kValueError, {json.dumps(c.message)});"
 
 
 def _register(cpp: expr.Cpp, s: Tensor) -> str:
@@ -170,13 +164,17 @@ def _initialize(layer: Layer) -> list[str]:
 
 
 def _forward(layer: Layer) -> list[str]:
-    takes_target = len(layer.forward_args) > 1
-    lines = ["  Tensor forward(const Tensor& input, const Tensor& target) override {"]
-    if takes_target:
-        lines.append("    if (!target.defined()) fail_target(true);")
-    else:
-        lines.append("    if (target.defined()) fail_target(false);")
-    lines += [f"    {_check(_CPP, c)}" for c in layer.input_checks]
+    inputs = layer.forward_args
+    least = sum(not a.kind.optional for a in inputs)
+    lines = ["  Tensor forward(TensorList inputs) override {"]
+    lines.append(f"    check_inputs(inputs, {least}, {len(inputs)});")
+    for i, a in enumerate(inputs):
+        absent = f"inputs.size() > {i} ? inputs[{i}] : Tensor()"
+        if a.kind.optional:
+            lines.append(f"    const Tensor {a.name} = {absent};")
+        else:
+            lines.append(f"    const Tensor& {a.name} = inputs[{i}];")
+    lines += [f"    {text.check(_CPP, c.condition, c.message)}" for c in layer.input_checks]
     step = layer.each_training_step
     lines += _locals(layer, [layer.forward, step or "0"])
     if step:

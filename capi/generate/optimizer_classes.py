@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 
 from . import expr, text
 from .model import Optimizer, Schema, State
@@ -79,10 +78,7 @@ def _row(o: Optimizer) -> str:
     if o.states:
         lines += [f"static const OptimizerRow::State {o.snake}_states[] = {{\n{states}}};"]
     lines += [f"static void check_{o.snake}(const Settings& s) {{"]
-    for condition, message in o.checks:
-        words = re.split(r"\{(\w+)\}", message)  # text, name, text, ...
-        parts = [f'"{w}"' if i % 2 == 0 else cpp.print(w) for i, w in enumerate(words) if w]
-        lines.append(f"  DT_CHECK({cpp.print(condition)}, kValueError, {', '.join(parts)});")
+    lines += [f"  {text.check(cpp, condition, message)}" for condition, message in o.checks]
     kept = f"{{{o.snake}_states, {len(o.states)}}}" if o.states else "{}"
     lines += [
         "}",

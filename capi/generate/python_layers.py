@@ -239,7 +239,10 @@ def _reset(schema: Schema, layer: Layer) -> list[str]:
     members |= {n: n for n in layer.let}
     printer = _Printer(schema, members)
     numbers = _NumberPrinter(schema, members)
-    body = [f"{n} = {numbers.print(value)}" for n, value in layer.let.items()]
+    used = {n for s in layer.state for step in s.init for n in expr.names(step)}
+    for n, value in reversed(layer.let.items()):
+        used |= set(expr.names(value)) if n in used else set()
+    body = [f"{n} = {numbers.print(value)}" for n, value in layer.let.items() if n in used]
     body.append("with no_grad():")
     for s in layer.state:
         steps = [printer.print(step) for step in s.init]
@@ -278,6 +281,8 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
     variables = _members(layer) | {a.name: a.name for a in layer.forward_args}
     variables["training"] = "self.training"
     variables |= {n: n for n in _parameters_in(layer, layer.forward)}
+    lets = _Printer(schema, variables)
+    variables |= {n: lets.print(value) for n, value in layer.let.items()}
     body = _read_parameters(layer, layer.forward)
     buffers = [n for n, v in variables.items() if v.startswith("self._buffers[")]
     if len([n for n in expr.names(layer.forward) if n in buffers]) > 1:
@@ -295,8 +300,7 @@ def _forward(schema: Schema, layer: Layer) -> list[str]:
         body.append(f"return {_Functional(variables).print(layer.python.forward)}")
     else:
         body.append(f"return {printer.print(layer.forward)}")
-    names = ", ".join(a.name for a in layer.forward_args)
-    return [f"def forward(self, {names}):", *_indent(body)]
+    return [f"def forward(self, {_signature(layer.forward_args)}):", *_indent(body)]
 
 
 def _forward_activated(schema: Schema, layer: Layer) -> list[str]:

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import json
-
 from . import expr, layers, signature
 from .model import Argument, Function, Kind, Schedule, Schema, SchemaError
-from .text import GENERATED
+from .text import GENERATED, check
 
-_KEYS = {"sig", "doc", "args", "check", "lr", "since"}
-_TYPES = {"i64": "int64_t", "f64": "double"}
+_KEYS = {
+    "sig",
+    "doc",
+    "args",
+    "check",
+    "checks_python",
+    "first",
+    "lr",
+    "closed",
+    "resumes",
+    "since",
+}
+_TYPES = {"i64": "int64_t", "f64": "double", "i64[]": "IntList"}
 _KNOWN = {"lr", "initial_lr", "epoch", "pi"}
 # What the core calls Python's functions; min and max take an integer and a real.
 _FUNCTIONS = {f: f"std::{f}" for f in ("cos", "exp", "log", "sin", "sqrt")}
 _FUNCTIONS |= {"max": "std::fmax", "min": "std::fmin"}
+# Of a list of epochs: how often it has one, and how many of it are over. The core has the former.
+_OF_LISTS = {"count", "passed"}
 
 
 def parse_schedule(names, file: dict, name: str, row: dict, document) -> Schedule:
@@ -22,22 +33,27 @@ def parse_schedule(names, file: dict, name: str, row: dict, document) -> Schedul
     args = signature.parse_arguments(row["sig"].strip()[1:-1], names)
     args = document(args, row.get("args", {}), file.get("args", {}))
     if odd := [a.name for a in args if a.kind.key not in _TYPES]:
-        raise SchemaError(f"'{odd[0]}': a setting is an i64 or an f64")
+        raise SchemaError(f"'{odd[0]}': a setting is an i64, an f64 or an i64[]")
     schedule = Schedule(
         name=name,
         doc=row["doc"],
         args=args,
         checks=tuple(layers.checks(row.get("check", []))),
+        checks_python=row.get("checks_python", False),
+        first=row.get("first", "lr"),
         lr=row["lr"],
+        closed=row["closed"],
+        resumes=row.get("resumes", False),
         since=row.get("since", 1),
     )
     settings = {a.name for a in args}
-    for text, known in [(schedule.lr, settings | _KNOWN)] + [
+    formulas = [schedule.first, schedule.lr, schedule.closed]
+    for text, known in [(f, settings | _KNOWN) for f in formulas] + [
         (c.condition, settings) for c in schedule.checks
     ]:
         if unknown := set(expr.names(text)) - known:
             raise SchemaError(f"'{text}': '{min(unknown)}' is not known")
-        if unknown := set(expr.calls(text)) - set(_FUNCTIONS):
+        if unknown := set(expr.calls(text)) - set(_FUNCTIONS) - _OF_LISTS:
             raise SchemaError(f"'{text}': there is no function '{min(unknown)}'")
     return schedule
 
@@ -93,11 +109,19 @@ _SOURCE = """\
 // clang-format off
 #include "core/optim/schedules.gen.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dt {
 
+using std::pow;
+
 constexpr double kPi = 3.14159265358979323846;
+
+// How often a list has a number.
+static int64_t count(const std::vector<int64_t>& list, int64_t number) {
+  return std::count(list.begin(), list.end(), number);
+}
 """
 
 
@@ -106,23 +130,29 @@ def _head(s: Schedule) -> str:
     return f"Ref<LrScheduler> make_{s.snake}(const Ref<Optimizer>& optimizer{settings})"
 
 
+def _kept(a: Argument) -> str:
+    """How the formula keeps a setting: a list's elements."""
+    return f"{a.name} = {a.name}.to_vector()" if a.kind.list else a.name
+
+
 def _maker(s: Schedule) -> str:
     names = {a.name: b.name for a, b in zip(s.args, s.core_args, strict=True)}
     cpp = expr.Cpp(names | {"pi": "kPi"}, _FUNCTIONS)
-    checks = [
-        f"  DT_CHECK({cpp.print(c.condition)}, kValueError, {json.dumps(c.message)});"
-        for c in s.checks
-    ]
-    used = expr.names(s.lr)
+    used = {n for text in (s.lr, s.first) for n in expr.names(text)}
     parts = [("double", "lr"), ("double", "initial_lr"), ("int64_t", "epoch")]
+    first = [f"    if (epoch == 0) return {cpp.print(s.first)};"] if s.first != "lr" else []
+    used |= {"epoch"} if first else set()
     parameters = ", ".join(f"{kind} {name}" if name in used else kind for kind, name in parts)
+    settings = [_kept(b) for a, b in zip(s.args, s.core_args, strict=True) if a.name in used]
     return "\n".join(
         [
             f"{_head(s)} {{",
-            *checks,
-            f"  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, [=]({parameters}) -> double {{",
+            *(f"  {check(cpp, c.condition, c.message)}" for c in s.checks),
+            f"  const auto next = [{', '.join(settings)}]({parameters}) -> double {{",
+            *first,
             f"    return {cpp.print(s.lr)};",
-            "  }));",
+            "  };",
+            f"  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, {str(bool(first)).lower()}));",
             "}\n",
         ]
     )
@@ -132,39 +162,91 @@ def _maker(s: Schedule) -> str:
 
 
 def _python(rows: list[Schedule]) -> str:
-    words = {word for s in rows for word in (*expr.names(s.lr), *expr.calls(s.lr))}
+    formulas = [text for s in rows for text in (s.first, s.lr, s.closed)]
+    words = {word for text in formulas for word in (*expr.names(text), *expr.calls(text))}
     of_math = (set(_FUNCTIONS) | {"pi"}) - {"max", "min"}
+    names = " ".join(f'"{s.name}",' for s in rows)
     return f'''\
 """Schedules that change an optimizer's learning rates, once per epoch."""
 
 from __future__ import annotations
 
+from collections import Counter
 from math import {", ".join(sorted(words & of_math))}
 
-from .schedule import LambdaLR, LRScheduler'''
+from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from .schedule import LambdaLR, LRScheduler, MultiplicativeLR
+
+__all__ = [
+    "ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "LRScheduler", "LambdaLR",
+    "MultiplicativeLR", "OneCycleLR", "ReduceLROnPlateau", "SequentialLR",
+    {names}
+]  # fmt: skip'''
+
+
+class _Python(expr.Printer):
+    """A list of epochs is a Counter there, as in PyTorch."""
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        if function == "count":
+            return f"{arguments[0]}[{arguments[1]}]"
+        if function == "passed":
+            return f"sum(n for m, n in {arguments[0]}.items() if m <= {arguments[1]})"
+        return super().call(function, arguments)
 
 
 def _class(s: Schedule) -> str:
     settings = "".join(f", {a.name}" + (f"={a.default!r}" if a.has_default else "") for a in s.args)
-    variables = {a.name: f"self.{a.name}" for a in s.args}
-    variables |= {"epoch": "self.last_epoch", "initial_lr": "self.base_lrs[i]"}
-    first = "initial_lr" in expr.names(s.lr)
-    rates = "i, lr in enumerate(self._rates())" if first else "lr in self._rates()"
+    plain = expr.Printer()
+    lines = [
+        f"class {s.name}(LRScheduler):",
+        f'    """{s.doc}"""',
+        "",
+        f"    def __init__(self, optimizer{settings}, last_epoch=-1):",
+    ]
+    for c in s.checks if s.checks_python else ():
+        lines += [f"        if not ({plain.print(c.condition)}):"]
+        lines += [f'            raise {c.error}("{c.message}")']
+    lines += [
+        f"        self.{a.name} = " + (f"Counter({a.name})" if a.kind.list else a.name)
+        for a in s.args
+    ]
+    begins = "self.last_epoch == 0" if s.resumes else "self._is_initial"
+    starts = [f"        if {begins}:", "            return self._rates()"]
+    if s.first != "lr":
+        starts = ["        if self.last_epoch == 0:", *_rates(s, s.first, "    ")]
+        starts += (
+            []
+            if s.resumes
+            else ["        if self._is_initial:", "            return self._rates()"]
+        )
     return "\n".join(
         [
-            f"class {s.name}(LRScheduler):",
-            f'    """{s.doc}"""',
-            "",
-            f"    def __init__(self, optimizer{settings}, last_epoch=-1):",
-            *(f"        self.{a.name} = {a.name}" for a in s.args),
+            *lines,
             "        super().__init__(optimizer, last_epoch)",
             "",
             "    def get_lr(self):",
-            "        if self.last_epoch == 0:",
-            "            return self._rates()",
-            "        return [",
-            f"            {expr.Printer(variables).print(s.lr)}",
-            f"            for {rates}",
-            "        ]",
+            *starts,
+            *_rates(s, s.lr),
+            "",
+            "    def _get_closed_form_lr(self):",
+            *_rates(s, s.closed),
         ]
     )
+
+
+def _rates(s: Schedule, formula: str, indent: str = "") -> list[str]:
+    """The rates of all groups by a formula."""
+    used = expr.names(formula)
+    variables = {a.name: f"self.{a.name}" for a in s.args} | {"epoch": "self.last_epoch"}
+    loop = "lr in self._rates()"
+    if "initial_lr" in used and "lr" in used:
+        variables["initial_lr"] = "initial"
+        loop = "lr, initial in zip(self._rates(), self.base_lrs, strict=True)"
+    elif "initial_lr" in used:
+        variables["initial_lr"] = "initial"
+        loop = "initial in self.base_lrs"
+    text = _Python(variables).print(formula)
+    lines = ["        return [", f"            {text}", f"            for {loop}", "        ]"]
+    return [indent + line for line in lines]

@@ -402,6 +402,9 @@ def _parse_schedule(schema, names, stem, file, name, row) -> None:
 
 
 def _parse_layer(schema, names, stem, file, name, row) -> None:
+    if "like" in row:
+        own = {key: value for key, value in row.items() if key != "like"}
+        row = file["layer"][row["like"]] | own
     layer, options, constructor = layers.parse_layer(
         names, schema.enums["activation"], stem, file, name, row, _document
     )

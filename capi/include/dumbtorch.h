@@ -157,6 +157,15 @@ enum {
   DT_REDUCTION_SUM = 3, /**< Their sum. */
 };
 
+/** How kl_div joins its elements. */
+typedef int32_t dt_divergence_reduction;
+enum {
+  DT_DIVERGENCE_REDUCTION_NONE = 1, /**< Not at all: one loss per element. */
+  DT_DIVERGENCE_REDUCTION_MEAN = 2, /**< Their mean. */
+  DT_DIVERGENCE_REDUCTION_SUM = 3, /**< Their sum. */
+  DT_DIVERGENCE_REDUCTION_BATCHMEAN = 4, /**< Their sum, over the size of dimension 0. */
+};
+
 /** How div rounds its quotient. */
 typedef int32_t dt_rounding_mode;
 enum {
@@ -701,6 +710,134 @@ typedef struct dt_nn_batch_norm2d_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm2d_options_init(
     dt_nn_batch_norm2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_batch_norm3d.
+ * Start from DT_NN_BATCH_NORM3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_batch_norm3d_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
+  int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_batch_norm3d_options;
+#define DT_NN_BATCH_NORM3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_batch_norm3d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 1, 1, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm3d_options_init(
+    dt_nn_batch_norm3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_instance_norm1d.
+ * Start from DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_instance_norm1d_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 0. */
+  int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 0. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_instance_norm1d_options;
+#define DT_NN_INSTANCE_NORM1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_instance_norm1d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm1d_options_init(
+    dt_nn_instance_norm1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_instance_norm2d.
+ * Start from DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_instance_norm2d_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 0. */
+  int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 0. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_instance_norm2d_options;
+#define DT_NN_INSTANCE_NORM2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_instance_norm2d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm2d_options_init(
+    dt_nn_instance_norm2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_instance_norm3d.
+ * Start from DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_instance_norm3d_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  dt_scalar_kind momentum_kind; /**< The share of a batch in the running statistics; absent: they are the mean over all batches so far. Default: 0.1. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t momentum_i;
+  double momentum_f;
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 0. */
+  int32_t track_running_stats; /**< Keep running statistics, for evaluation. Default: 0. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_instance_norm3d_options;
+#define DT_NN_INSTANCE_NORM3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_instance_norm3d_options), 1e-05, DT_SCALAR_KIND_FLOAT, 0, 0, 0.1, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm3d_options_init(
+    dt_nn_instance_norm3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_group_norm.
+ * Start from DT_NN_GROUP_NORM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_group_norm_options {
+  int64_t struct_size;
+  double eps; /**< Added to the variance. Default: 1e-05. */
+  int32_t affine; /**< Whether there are a weight and a bias. Default: 1. */
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_group_norm_options;
+#define DT_NN_GROUP_NORM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_group_norm_options), 1e-05, 1, 1, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_group_norm_options_init(
+    dt_nn_group_norm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_rms_norm.
+ * Start from DT_NN_RMS_NORM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_rms_norm_options {
+  int64_t struct_size;
+  const double *eps; /**< Added to the mean of squares; absent means the dtype's smallest difference from 1. Default: absent. */
+  int32_t elementwise_affine; /**< Whether there is a weight. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_rms_norm_options;
+#define DT_NN_RMS_NORM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rms_norm_options), NULL, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_rms_norm_options_init(
+    dt_nn_rms_norm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_local_response_norm.
+ * Start from DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_local_response_norm_options {
+  int64_t struct_size;
+  double alpha; /**< Factor of the mean of their squares. Default: 0.0001. */
+  double beta; /**< The exponent. Default: 0.75. */
+  double k; /**< Added before it is taken. Default: 1. */
+} dt_nn_local_response_norm_options;
+#define DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_local_response_norm_options), 0.0001, 0.75, 1.0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_local_response_norm_options_init(
+    dt_nn_local_response_norm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_layer_norm.
  * Start from DT_NN_LAYER_NORM_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_layer_norm_options {
@@ -729,6 +866,66 @@ typedef struct dt_nn_dropout_options {
 #define DT_NN_DROPOUT_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout_options), 0.5, 0, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_dropout_options_init(
     dt_nn_dropout_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_dropout1d.
+ * Start from DT_NN_DROPOUT1D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_dropout1d_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_dropout1d_options;
+#define DT_NN_DROPOUT1D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout1d_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout1d_options_init(
+    dt_nn_dropout1d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_dropout2d.
+ * Start from DT_NN_DROPOUT2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_dropout2d_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_dropout2d_options;
+#define DT_NN_DROPOUT2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout2d_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout2d_options_init(
+    dt_nn_dropout2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_dropout3d.
+ * Start from DT_NN_DROPOUT3D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_dropout3d_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_dropout3d_options;
+#define DT_NN_DROPOUT3D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_dropout3d_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout3d_options_init(
+    dt_nn_dropout3d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_alpha_dropout.
+ * Start from DT_NN_ALPHA_DROPOUT_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_alpha_dropout_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Has no effect, as in PyTorch. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_alpha_dropout_options;
+#define DT_NN_ALPHA_DROPOUT_OPTIONS_INIT { (int64_t)sizeof(dt_nn_alpha_dropout_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_alpha_dropout_options_init(
+    dt_nn_alpha_dropout_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_feature_alpha_dropout.
+ * Start from DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_feature_alpha_dropout_options {
+  int64_t struct_size;
+  double p; /**< Probability of an element to become 0. Default: 0.5. */
+  int32_t inplace; /**< Has no effect, as in PyTorch. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_feature_alpha_dropout_options;
+#define DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT { (int64_t)sizeof(dt_nn_feature_alpha_dropout_options), 0.5, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_feature_alpha_dropout_options_init(
+    dt_nn_feature_alpha_dropout_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_embedding.
  * Start from DT_NN_EMBEDDING_OPTIONS_INIT; NULL means the same. */
@@ -759,6 +956,44 @@ typedef struct dt_nn_flatten_options {
 #define DT_NN_FLATTEN_OPTIONS_INIT { (int64_t)sizeof(dt_nn_flatten_options), 1, -1 }
 DT_MUST_CHECK DT_API dt_status dt_nn_flatten_options_init(
     dt_nn_flatten_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_cosine_similarity.
+ * Start from DT_NN_COSINE_SIMILARITY_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_cosine_similarity_options {
+  int64_t struct_size;
+  int64_t dim; /**< The dimension. Default: 1. */
+  double eps; /**< What lengths are at least. Default: 1e-08. */
+} dt_nn_cosine_similarity_options;
+#define DT_NN_COSINE_SIMILARITY_OPTIONS_INIT { (int64_t)sizeof(dt_nn_cosine_similarity_options), 1, 1e-08 }
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_similarity_options_init(
+    dt_nn_cosine_similarity_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_pairwise_distance.
+ * Start from DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_pairwise_distance_options {
+  int64_t struct_size;
+  double p; /**< The exponent of the norm. Default: 2.0. */
+  double eps; /**< What is added to each difference. Default: 1e-06. */
+  int32_t keepdim; /**< Keep the last dimension, with size 1. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_pairwise_distance_options;
+#define DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_pairwise_distance_options), 2.0, 1e-06, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_pairwise_distance_options_init(
+    dt_nn_pairwise_distance_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_bilinear.
+ * Start from DT_NN_BILINEAR_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_bilinear_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there is a bias. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_bilinear_options;
+#define DT_NN_BILINEAR_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bilinear_options), 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_bilinear_options_init(
+    dt_nn_bilinear_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_relu.
  * Start from DT_NN_RELU_OPTIONS_INIT; NULL means the same. */
@@ -965,6 +1200,19 @@ typedef struct dt_nn_prelu_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_prelu_options_init(
     dt_nn_prelu_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_rrelu.
+ * Start from DT_NN_RRELU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_rrelu_options {
+  int64_t struct_size;
+  double lower; /**< The smallest slope for negative inputs. Default: 0.125. */
+  double upper; /**< The largest slope. Default: 0.3333333333333333. */
+  int32_t inplace; /**< Write the result into the input. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_rrelu_options;
+#define DT_NN_RRELU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rrelu_options), 0.125, 0.3333333333333333, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_rrelu_options_init(
+    dt_nn_rrelu_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_mse_loss.
  * Start from DT_NN_MSE_LOSS_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_mse_loss_options {
@@ -1038,6 +1286,167 @@ typedef struct dt_nn_bce_with_logits_loss_options {
 #define DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_bce_with_logits_loss_options), NULL, DT_REDUCTION_MEAN, 0, NULL }
 DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss_options_init(
     dt_nn_bce_with_logits_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_smooth_l1_loss.
+ * Start from DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_smooth_l1_loss_options {
+  int64_t struct_size;
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+  double beta; /**< Where the parabola becomes a line; 0 is L1Loss. Default: 1. */
+} dt_nn_smooth_l1_loss_options;
+#define DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_smooth_l1_loss_options), DT_REDUCTION_MEAN, 0, 1.0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_smooth_l1_loss_options_init(
+    dt_nn_smooth_l1_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_huber_loss.
+ * Start from DT_NN_HUBER_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_huber_loss_options {
+  int64_t struct_size;
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+  double delta; /**< Where the parabola becomes a line. Default: 1. */
+} dt_nn_huber_loss_options;
+#define DT_NN_HUBER_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_huber_loss_options), DT_REDUCTION_MEAN, 0, 1.0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_huber_loss_options_init(
+    dt_nn_huber_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_kl_div_loss.
+ * Start from DT_NN_KL_DIV_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_kl_div_loss_options {
+  int64_t struct_size;
+  dt_divergence_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t log_target; /**< Whether targets are logarithms. Default: 0. */
+} dt_nn_kl_div_loss_options;
+#define DT_NN_KL_DIV_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_kl_div_loss_options), DT_DIVERGENCE_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_kl_div_loss_options_init(
+    dt_nn_kl_div_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_poisson_nll_loss.
+ * Start from DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_poisson_nll_loss_options {
+  int64_t struct_size;
+  int32_t log_input; /**< Whether inputs are logarithms. Default: 1. */
+  int32_t full; /**< Add Stirling's approximation of log(target!) for targets above 1. Default: 0. */
+  double eps; /**< Added to the input where its logarithm is taken. Default: 1e-08. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_poisson_nll_loss_options;
+#define DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_poisson_nll_loss_options), 1, 0, 1e-08, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_poisson_nll_loss_options_init(
+    dt_nn_poisson_nll_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_gaussian_nll_loss.
+ * Start from DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_gaussian_nll_loss_options {
+  int64_t struct_size;
+  int32_t full; /**< Add the constant 0.5 * log(2 * pi). Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+  double eps; /**< The smallest variance that is calculated with. Default: 1e-06. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_gaussian_nll_loss_options;
+#define DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gaussian_nll_loss_options), 0, 0, 1e-06, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_gaussian_nll_loss_options_init(
+    dt_nn_gaussian_nll_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_soft_margin_loss.
+ * Start from DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_soft_margin_loss_options {
+  int64_t struct_size;
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_soft_margin_loss_options;
+#define DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_soft_margin_loss_options), DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_soft_margin_loss_options_init(
+    dt_nn_soft_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_hinge_embedding_loss.
+ * Start from DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_hinge_embedding_loss_options {
+  int64_t struct_size;
+  double margin; /**< The distance from which on others cost nothing. Default: 1. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_hinge_embedding_loss_options;
+#define DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_hinge_embedding_loss_options), 1.0, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_hinge_embedding_loss_options_init(
+    dt_nn_hinge_embedding_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_margin_ranking_loss.
+ * Start from DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_margin_ranking_loss_options {
+  int64_t struct_size;
+  double margin; /**< By how much one should be larger. Default: 0. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_margin_ranking_loss_options;
+#define DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_margin_ranking_loss_options), 0.0, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_margin_ranking_loss_options_init(
+    dt_nn_margin_ranking_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_cosine_embedding_loss.
+ * Start from DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_cosine_embedding_loss_options {
+  int64_t struct_size;
+  double margin; /**< The cosine up to which others cost nothing. Default: 0. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_cosine_embedding_loss_options;
+#define DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_cosine_embedding_loss_options), 0.0, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_embedding_loss_options_init(
+    dt_nn_cosine_embedding_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_triplet_margin_loss.
+ * Start from DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_triplet_margin_loss_options {
+  int64_t struct_size;
+  double margin; /**< By how much. Default: 1. */
+  double p; /**< Which norm of the difference is the distance. Default: 2.0. */
+  double eps; /**< Added to the differences. Default: 1e-06. */
+  int32_t swap; /**< Take the negative's distance from the positive where that is less. Default: 0. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+} dt_nn_triplet_margin_loss_options;
+#define DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_triplet_margin_loss_options), 1.0, 2.0, 1e-06, 0, DT_REDUCTION_MEAN }
+DT_MUST_CHECK DT_API dt_status dt_nn_triplet_margin_loss_options_init(
+    dt_nn_triplet_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_multi_margin_loss.
+ * Start from DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_multi_margin_loss_options {
+  int64_t struct_size;
+  int64_t p; /**< 1 or 2: the power of each term. Default: 1. */
+  double margin; /**< By how much the target's score should be the largest. Default: 1. */
+  dt_tensor *weight; /**< A factor for each class, or absent. Default: absent. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_multi_margin_loss_options;
+#define DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_multi_margin_loss_options), 1, 1.0, NULL, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_margin_loss_options_init(
+    dt_nn_multi_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_multi_label_margin_loss.
+ * Start from DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_multi_label_margin_loss_options {
+  int64_t struct_size;
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_multi_label_margin_loss_options;
+#define DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_multi_label_margin_loss_options), DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_margin_loss_options_init(
+    dt_nn_multi_label_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_multi_label_soft_margin_loss.
+ * Start from DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_multi_label_soft_margin_loss_options {
+  int64_t struct_size;
+  dt_tensor *weight; /**< A factor for each class, or absent. Default: absent. */
+  dt_reduction reduction; /**< How the elements' losses are joined. Default: mean. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_multi_label_soft_margin_loss_options;
+#define DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_multi_label_soft_margin_loss_options), NULL, DT_REDUCTION_MEAN, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss_options_init(
+    dt_nn_multi_label_soft_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_fold.
  * Start from DT_NN_FOLD_OPTIONS_INIT; NULL means the same. */
@@ -1585,6 +1994,69 @@ DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm1d(
 DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm2d(
     int64_t num_features, const dt_nn_batch_norm2d_options *options, dt_module **out) DT_NOEXCEPT;
 
+/** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, depth,
+ * height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+ * evaluation the running ones.
+ * @param num_features Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_batch_norm3d(
+    int64_t num_features, const dt_nn_batch_norm3d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or without the
+ * batch.
+ * @param num_features Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm1d(
+    int64_t num_features, const dt_nn_instance_norm1d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height, width], or
+ * without the batch.
+ * @param num_features Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm2d(
+    int64_t num_features, const dt_nn_instance_norm2d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height, width],
+ * or without the batch.
+ * @param num_features Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_instance_norm3d(
+    int64_t num_features, const dt_nn_instance_norm3d_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of channels
+ * of [batch, channels, ...] (arXiv 1803.08494).
+ * @param num_groups The channels are normalised in so many groups.
+ * @param num_channels Size of dimension 1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: num_channels ({num_channels}) must be divisible by num_groups ({num_groups}). */
+DT_MUST_CHECK DT_API dt_status dt_nn_group_norm(
+    int64_t num_groups, int64_t num_channels, const dt_nn_group_norm_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+ * 1910.07467).
+ * @param normalized_shape The last dimensions, which are normalised together.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_rms_norm(
+    const int64_t *normalized_shape, int64_t normalized_shape_n,
+    const dt_nn_rms_norm_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input / (k + alpha * mean of the squares of neighbouring channels)^beta.
+ * @param size How many neighbouring channels count.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_local_response_norm(
+    int64_t size, const dt_nn_local_response_norm_options *options, dt_module **out) DT_NOEXCEPT;
+
 /** (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
  * dimensions (arXiv 1607.06450).
  * @param normalized_shape The last dimensions, which are normalised together.
@@ -1600,6 +2072,42 @@ DT_MUST_CHECK DT_API dt_status dt_nn_layer_norm(
  * @throws ValueError: dropout probability has to be between 0 and 1. */
 DT_MUST_CHECK DT_API dt_status dt_nn_dropout(
     const dt_nn_dropout_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, length], or without the batch.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout1d(
+    const dt_nn_dropout1d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, height, width].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout2d(
+    const dt_nn_dropout2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_dropout3d(
+    const dt_nn_dropout3d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** In training, sets elements to the lowest value of SELU at random, and keeps mean and variance
+ * (arXiv 1706.02515).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_alpha_dropout(
+    const dt_nn_alpha_dropout_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** AlphaDropout of whole channels.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout probability has to be between 0 and 1. */
+DT_MUST_CHECK DT_API dt_status dt_nn_feature_alpha_dropout(
+    const dt_nn_feature_alpha_dropout_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
  * @param num_embeddings Number of rows.
@@ -1620,6 +2128,31 @@ DT_MUST_CHECK DT_API dt_status dt_nn_flatten(
 /** The input as it is.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_identity(dt_module **out) DT_NOEXCEPT;
+
+/** Cosine of the angle between vectors along a dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_similarity(
+    const dt_nn_cosine_similarity_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** norm(x1 - x2 + eps) along the last dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_pairwise_distance(
+    const dt_nn_pairwise_distance_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** input1 @ weight[k] @ input2 + bias, for each row and each k.
+ * @param in1_features Size of the first input's last dimension.
+ * @param in2_features Size of the second input's last dimension.
+ * @param out_features Size of the output's last dimension.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: in1_features must be > 0, but got (in1_features={in1_features}). */
+DT_MUST_CHECK DT_API dt_status dt_nn_bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const dt_nn_bilinear_options *options, dt_module **out) DT_NOEXCEPT;
+
+/* ---- layers_activation */
 
 /** max(0, input).
  * @param options Named arguments; NULL for the defaults.
@@ -1753,6 +2286,13 @@ DT_MUST_CHECK DT_API dt_status dt_nn_glu(
 DT_MUST_CHECK DT_API dt_status dt_nn_prelu(
     const dt_nn_prelu_options *options, dt_module **out) DT_NOEXCEPT;
 
+/** LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+ * 1505.00853).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_rrelu(
+    const dt_nn_rrelu_options *options, dt_module **out) DT_NOEXCEPT;
+
 /** softmax of -input.
  * @param dim The dimension.
  * @return The module. */
@@ -1763,10 +2303,16 @@ DT_MUST_CHECK DT_API dt_status dt_nn_softmin(int64_t dim, dt_module **out) DT_NO
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT;
 
+/** softmax over the channels of [batch, channels, height, width], or without the batch.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_softmax2d(dt_module **out) DT_NOEXCEPT;
+
 /** log(softmax(input)), without overflow.
  * @param dim The dimension.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT;
+
+/* ---- layers_loss */
 
 /** (input - target) squared.
  * @param options Named arguments; NULL for the defaults.
@@ -1804,6 +2350,93 @@ DT_MUST_CHECK DT_API dt_status dt_nn_bce_loss(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_bce_with_logits_loss(
     const dt_nn_bce_with_logits_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+ * 1504.08083).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_smooth_l1_loss(
+    const dt_nn_smooth_l1_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_huber_loss(
+    const dt_nn_huber_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_kl_div_loss(
+    const dt_nn_kl_div_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** exp(input) - target * input, or input - target * log(input + eps), of the means of Poisson
+ * distributions.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_poisson_nll_loss(
+    const dt_nn_poisson_nll_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal distributions.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_gaussian_nll_loss(
+    const dt_nn_gaussian_nll_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** log(1 + exp(-target * input)), for targets of 1 and -1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_soft_margin_loss(
+    const dt_nn_soft_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** A distance where the target is 1, max(0, margin - distance) where it is -1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_hinge_embedding_loss(
+    const dt_nn_hinge_embedding_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** max(0, -target * (input1 - input2) + margin): the first should be larger where the target is 1,
+ * the second where it is -1.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_margin_ranking_loss(
+    const dt_nn_margin_ranking_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between vectors
+ * [batch, size] or [size].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_cosine_embedding_loss(
+    const dt_nn_cosine_embedding_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: TripletMarginLoss: expected margin to be greater than 0, got {margin}
+ *   instead. */
+DT_MUST_CHECK DT_API dt_status dt_nn_triplet_margin_loss(
+    const dt_nn_triplet_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+ * without the target's own.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: only p == 1 and p == 2 supported. */
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_margin_loss(
+    const dt_nn_multi_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first -1 and
+ * all other classes, over the number of classes.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_margin_loss(
+    const dt_nn_multi_label_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss(
+    const dt_nn_multi_label_soft_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
 
 /* ---- layers_shapes */
 
@@ -2050,6 +2683,48 @@ DT_MUST_CHECK DT_API dt_status dt_optim_rprop(
  * @throws ValueError: step_size must be positive. */
 DT_MUST_CHECK DT_API dt_status dt_optim_step_lr(
     dt_optimizer *optimizer, int64_t step_size, double gamma, dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Multiplies the learning rate by gamma at each milestone.
+ * @param optimizer Whose learning rates change.
+ * @param milestones The epochs at which the rate changes; one that is listed twice counts twice.
+ * @param gamma What it is multiplied by then. PyTorch's default: 0.1. */
+DT_MUST_CHECK DT_API dt_status dt_optim_multi_step_lr(
+    dt_optimizer *optimizer, const int64_t *milestones, int64_t milestones_n, double gamma,
+    dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Multiplies the learning rate by a factor until an epoch.
+ * @param optimizer Whose learning rates change.
+ * @param factor What the rate is multiplied by at first. PyTorch's default: 0.3333333333333333.
+ * @param total_iters The epoch at which that ends. PyTorch's default: 5.
+ * @throws ValueError: Constant multiplicative factor expected to be between 0 and 1.. */
+DT_MUST_CHECK DT_API dt_status dt_optim_constant_lr(
+    dt_optimizer *optimizer, double factor, int64_t total_iters, dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Moves the factor of the learning rate in a straight line.
+ * @param optimizer Whose learning rates change.
+ * @param start_factor What the rate is multiplied by at first. PyTorch's default:
+ *   0.3333333333333333.
+ * @param end_factor What it is multiplied by in the end. PyTorch's default: 1.0.
+ * @param total_iters How many epochs it takes from one to the other. PyTorch's default: 5.
+ * @throws ValueError: Starting multiplicative factor expected to be greater than 0 and less or
+ *   equal to 1..
+ * @throws ValueError: Ending multiplicative factor expected to be between 0 and 1.. */
+DT_MUST_CHECK DT_API dt_status dt_optim_linear_lr(
+    dt_optimizer *optimizer, double start_factor, double end_factor, int64_t total_iters,
+    dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Multiplies the learning rate by gamma every epoch.
+ * @param optimizer Whose learning rates change.
+ * @param gamma What the rate is multiplied by. */
+DT_MUST_CHECK DT_API dt_status dt_optim_exponential_lr(
+    dt_optimizer *optimizer, double gamma, dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/** Lowers the learning rate to 0 along a polynomial.
+ * @param optimizer Whose learning rates change.
+ * @param total_iters How many epochs it takes to come down to 0. PyTorch's default: 5.
+ * @param power Of the polynomial. PyTorch's default: 1.0. */
+DT_MUST_CHECK DT_API dt_status dt_optim_polynomial_lr(
+    dt_optimizer *optimizer, int64_t total_iters, double power, dt_lr_scheduler **out) DT_NOEXCEPT;
 
 /** Lowers the learning rate along half a cosine (arXiv 1608.03983).
  * @param optimizer Whose learning rates change.
@@ -3876,6 +4551,158 @@ DT_MUST_CHECK DT_API dt_status dt_l1_loss(
     dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor *weight,
     dt_tensor **out) DT_NOEXCEPT;
 
+/** 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+ * 1504.08083).
+ * @param input The predictions.
+ * @param target What they should be.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @param beta Where the parabola becomes a line; 0 is l1_loss. PyTorch's default: 1.0.
+ * @throws RuntimeError: beta is negative, or shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_smooth_l1_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, double beta,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+ * @param input The predictions.
+ * @param target What they should be.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @param delta Where the parabola becomes a line. PyTorch's default: 1.0.
+ * @param weight A factor for each loss, of the input's size, or absent. PyTorch's default: absent.
+ * @throws RuntimeError: delta is not positive, or shapes do not broadcast.
+ * @throws ValueError: the weight is not of the input's size. */
+DT_MUST_CHECK DT_API dt_status dt_huber_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, double delta, dt_tensor *weight,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** The Kullback-Leibler divergence: target * (log(target) - input).
+ * @param input Log-probabilities.
+ * @param target Probabilities, or their logarithms.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @param log_target Whether the target is logarithms. PyTorch's default: false.
+ * @throws RuntimeError: shapes do not broadcast, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_kl_div(
+    dt_tensor *input, dt_tensor *target, dt_divergence_reduction reduction, int32_t log_target,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** exp(input) - target * input, or input - target * log(input + eps): the negative logarithm of the
+ * target's probability.
+ * @param input Means of Poisson distributions, or their logarithms.
+ * @param target What was counted.
+ * @param log_input Whether the input is logarithms. PyTorch's default: true.
+ * @param full Add Stirling's approximation of log(target!) for targets above 1. PyTorch's default:
+ *   false.
+ * @param eps Added to the input where its logarithm is taken. PyTorch's default: 1e-08.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_poisson_nll_loss(
+    dt_tensor *input, dt_tensor *target, int32_t log_input, int32_t full, double eps,
+    dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's density.
+ * @param input Means of normal distributions.
+ * @param target What was drawn from them.
+ * @param var Their variances: of the input's size, or with one dimension of size 1 or without the
+ *   last one, or one number.
+ * @param full Add the constant 0.5 * log(2 * pi). PyTorch's default: false.
+ * @param eps The smallest variance that is calculated with. PyTorch's default: 1e-06.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws ValueError: a variance is negative, or there are not as many as needed.
+ * @throws RuntimeError: shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_gaussian_nll_loss(
+    dt_tensor *input, dt_tensor *target, dt_tensor *var, dt_scalar_kind var_kind, int64_t var_i,
+    double var_f, int32_t full, double eps, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** log(1 + exp(-target * input)).
+ * @param input The predictions.
+ * @param target 1 or -1.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not broadcast, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** input where target is 1, max(0, margin - input) where it is -1; both where it is neither.
+ * @param input Distances.
+ * @param target 1 of things that are alike, -1 of others.
+ * @param margin The distance from which on others cost nothing. PyTorch's default: 1.0.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_hinge_embedding_loss(
+    dt_tensor *input, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** max(0, -target * (input1 - input2) + margin).
+ * @param input1 Numbers.
+ * @param input2 What they are compared with.
+ * @param target 1 where input1 should be larger, -1 where input2 should.
+ * @param margin By how much. PyTorch's default: 0.0.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: not all have the same number of dimensions, or shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_margin_ranking_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the angle
+ * between the two.
+ * @param input1 Vectors [batch, size] or [size].
+ * @param input2 What they are compared with.
+ * @param target 1 of vectors that are alike, -1 of others: [batch] or [].
+ * @param margin The cosine up to which others cost nothing. PyTorch's default: 0.0.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_cosine_embedding_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+ * @param anchor Vectors: [..., size].
+ * @param positive Vectors that are to be near the anchors.
+ * @param negative Vectors that are to be farther away.
+ * @param margin By how much. PyTorch's default: 1.0.
+ * @param p Which norm of the difference is the distance. PyTorch's default: 2.0.
+ * @param eps Added to the differences. PyTorch's default: 1e-06.
+ * @param swap Take the negative's distance from the positive where that is less. PyTorch's default:
+ *   false.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws ValueError: the margin is not positive.
+ * @throws RuntimeError: not all have the same number of dimensions, or shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_triplet_margin_loss(
+    dt_tensor *anchor, dt_tensor *positive, dt_tensor *negative, double margin, double p,
+    double eps, int32_t swap, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+ * without the term of the target itself.
+ * @param input Scores [batch, classes] or [classes].
+ * @param target int64 classes [batch] or [].
+ * @param p 1 or 2: the power of each term. PyTorch's default: 1.
+ * @param margin By how much the target's score should be the largest. PyTorch's default: 1.0.
+ * @param weight A factor for each target class, or absent. PyTorch's default: absent.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws ValueError: p is neither 1 nor 2, or the weight has not one dimension.
+ * @throws RuntimeError: shapes do not fit.
+ * @throws IndexError: a target is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_multi_margin_loss(
+    dt_tensor *input, dt_tensor *target, int64_t p, double margin, dt_tensor *weight,
+    dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other classes,
+ * over the number of classes.
+ * @param input Scores [batch, classes] or [classes].
+ * @param target int64 classes, of the input's size: those before the first -1 count.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not fit, or a target is out of range. */
+DT_MUST_CHECK DT_API dt_status dt_multilabel_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor **out) DT_NOEXCEPT;
+
+/** The mean over the classes of binary_cross_entropy_with_logits.
+ * @param input Logits [..., classes].
+ * @param target 0 or 1 for each class.
+ * @param weight A factor for each class (it broadcasts), or absent. PyTorch's default: absent.
+ * @param reduction How the elements' losses are joined. PyTorch's default: mean.
+ * @throws RuntimeError: shapes do not broadcast. */
+DT_MUST_CHECK DT_API dt_status dt_multilabel_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_tensor *weight, dt_reduction reduction,
+    dt_tensor **out) DT_NOEXCEPT;
+
 /** Negative log-likelihood: -weight[target] * input[target].
  * @param input Log-probabilities [batch, classes, ...] or [classes].
  * @param target int64 classes [batch, ...].
@@ -3932,11 +4759,21 @@ DT_MUST_CHECK DT_API dt_status dt_binary_cross_entropy_with_logits(
 /** Applies the module.
  * @param self The module.
  * @param input What the module is applied to.
- * @param target What the input should have been; losses alone take it. PyTorch's default: absent.
- * @throws TypeError: there is a target and the module takes none, or the other way round.
+ * @param target What the input should have been, or another second input of a module that takes
+ *   two. PyTorch's default: absent.
+ * @throws TypeError: the module takes more inputs, or fewer.
  * @throws NotImplementedError: the module is a container. */
 DT_MUST_CHECK DT_API dt_status dt_module_forward(
     dt_module *self, dt_tensor *input, dt_tensor *target, dt_tensor **out) DT_NOEXCEPT;
+
+/** Applies a module to any number of inputs, as losses of three tensors need.
+ * @param self The module.
+ * @param inputs What the module is applied to, in the order of its forward; one that may be left
+ *   out may be absent.
+ * @throws TypeError: the module takes more inputs, or fewer.
+ * @throws NotImplementedError: the module is a container. */
+DT_MUST_CHECK DT_API dt_status dt_module_forward_inputs(
+    dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor **out) DT_NOEXCEPT;
 
 /** The module's class: Linear.
  * @param self The module. */
@@ -4135,6 +4972,61 @@ DT_MUST_CHECK DT_API dt_status dt_layer_norm(
     dt_tensor *input, const int64_t *normalized_shape, int64_t normalized_shape_n,
     dt_tensor *weight, dt_tensor *bias, double eps, dt_tensor **out) DT_NOEXCEPT;
 
+/** input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+ * 1910.07467).
+ * @param input The input tensor.
+ * @param normalized_shape The last dimensions, over which is normalised.
+ * @param weight Of the normalised shape, or absent. PyTorch's default: absent.
+ * @param eps Added to the mean of squares; absent means the dtype's smallest difference from 1.
+ *   PyTorch's default: absent.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_rms_norm(
+    dt_tensor *input, const int64_t *normalized_shape, int64_t normalized_shape_n,
+    dt_tensor *weight, const double *eps, dt_tensor **out) DT_NOEXCEPT;
+
+/** (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over each
+ * image's groups of channels (arXiv 1803.08494).
+ * @param input [batch, channels, ...].
+ * @param num_groups The channels are normalised in so many groups.
+ * @param weight [channels], or absent. PyTorch's default: absent.
+ * @param bias [channels], or absent. PyTorch's default: absent.
+ * @param eps Added to the variance. PyTorch's default: 1e-05.
+ * @throws ValueError: a group has only one value.
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_group_norm(
+    dt_tensor *input, int64_t num_groups, dt_tensor *weight, dt_tensor *bias, double eps,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** batch_norm of each image by itself (arXiv 1607.08022).
+ * @param input [batch, channels, ...].
+ * @param running_mean [channels]: used without use_input_stats, else updated; or absent. PyTorch's
+ *   default: absent.
+ * @param running_var [channels]: used without use_input_stats, else updated; or absent. PyTorch's
+ *   default: absent.
+ * @param weight [channels], or absent. PyTorch's default: absent.
+ * @param bias [channels], or absent. PyTorch's default: absent.
+ * @param use_input_stats Whether each image's own statistics are used. PyTorch's default: true.
+ * @param momentum The share of the new value in the running statistics. PyTorch's default: 0.1.
+ * @param eps Added to the variance. PyTorch's default: 1e-05.
+ * @throws ValueError: a channel of an image has only one value.
+ * @throws RuntimeError: shapes do not fit, or running statistics are missing. */
+DT_MUST_CHECK DT_API dt_status dt_instance_norm(
+    dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
+    dt_tensor *bias, int32_t use_input_stats, double momentum, double eps,
+    dt_tensor **out) DT_NOEXCEPT;
+
+/** input / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that are
+ * missing count as 0.
+ * @param input [batch, channels, ...].
+ * @param size How many neighbouring channels count.
+ * @param alpha Factor of the mean of their squares. PyTorch's default: 0.0001.
+ * @param beta The exponent. PyTorch's default: 0.75.
+ * @param k Added before it is taken. PyTorch's default: 1.0.
+ * @throws ValueError: the input has fewer than 3 dimensions. */
+DT_MUST_CHECK DT_API dt_status dt_local_response_norm(
+    dt_tensor *input, int64_t size, double alpha, double beta, double k,
+    dt_tensor **out) DT_NOEXCEPT;
+
 /** exp(input) / sum(exp(input)) along a dimension, without overflow.
  * @param input The input tensor.
  * @param dim The dimension that adds up to 1.
@@ -4164,6 +5056,130 @@ DT_MUST_CHECK DT_API dt_status dt_dropout(
  * @throws ValueError: p is not in [0, 1]. */
 DT_MUST_CHECK DT_API dt_status dt_dropout_(
     dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, length] or [channels, length].
+ * @param input The input tensor.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has another number of dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout1d(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `dropout1d`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has another number of dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout1d_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, ...].
+ * @param input The input tensor.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has fewer than 2 dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout2d(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `dropout2d`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has fewer than 2 dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout2d_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+ * @param input The input tensor.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has no dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout3d(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `dropout3d`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: true.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has no dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_dropout3d_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** Dropout for selu: the dropped elements get its lowest value, and mean and variance are kept
+ * (arXiv 1706.02515).
+ * @param input The input tensor.
+ * @param p The probability of that. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: false.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: integers. */
+DT_MUST_CHECK DT_API dt_status dt_alpha_dropout(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `alpha_dropout`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of that. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: false.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: integers. */
+DT_MUST_CHECK DT_API dt_status dt_alpha_dropout_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** alpha_dropout of whole channels of [batch, channels, ...].
+ * @param input The input tensor.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: false.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has fewer than 2 dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_feature_alpha_dropout(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `feature_alpha_dropout`.
+ * @param input The tensor that is written. Written.
+ * @param p The probability of 0. PyTorch's default: 0.5.
+ * @param training The input is returned unchanged if false. PyTorch's default: false.
+ * @throws ValueError: p is not in [0, 1].
+ * @throws RuntimeError: the input has fewer than 2 dimensions, or integers. */
+DT_MUST_CHECK DT_API dt_status dt_feature_alpha_dropout_(
+    dt_tensor *input, double p, int32_t training) DT_NOEXCEPT;
+
+/** leaky_relu with slopes drawn at random (arXiv 1505.00853).
+ * @param input The input tensor.
+ * @param lower The smallest slope of negative elements. PyTorch's default: 0.125.
+ * @param upper The largest slope. PyTorch's default: 0.3333333333333333.
+ * @param training Draw the slopes; if false, they are the mean of the two. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: the bounds are not finite, or the lower one is above the upper one. */
+DT_MUST_CHECK DT_API dt_status dt_rrelu(
+    dt_tensor *input, double lower, double upper, int32_t training, dt_tensor **out) DT_NOEXCEPT;
+
+/** In-place version of `rrelu`.
+ * @param input The tensor that is written. Written.
+ * @param lower The smallest slope of negative elements. PyTorch's default: 0.125.
+ * @param upper The largest slope. PyTorch's default: 0.3333333333333333.
+ * @param training Draw the slopes; if false, they are the mean of the two. PyTorch's default:
+ *   false.
+ * @throws RuntimeError: the bounds are not finite, or the lower one is above the upper one. */
+DT_MUST_CHECK DT_API dt_status dt_rrelu_(
+    dt_tensor *input, double lower, double upper, int32_t training) DT_NOEXCEPT;
+
+/** A sample of a softened categorical distribution: softmax((logits + Gumbel noise) / tau) (arXiv
+ * 1611.00712).
+ * @param logits Logarithms of probabilities, not normalised.
+ * @param tau The temperature. PyTorch's default: 1.0.
+ * @param hard Give 1 for the largest and 0 for the others; gradients are those of the soft result.
+ *   PyTorch's default: false.
+ * @param eps Has no effect, as in PyTorch. PyTorch's default: 1e-10.
+ * @param dim The dimension that adds up to 1. PyTorch's default: -1.
+ * @throws RuntimeError: the logits are not floating-point. */
+DT_MUST_CHECK DT_API dt_status dt_gumbel_softmax(
+    dt_tensor *logits, double tau, int32_t hard, double eps, int64_t dim,
+    dt_tensor **out) DT_NOEXCEPT;
 
 /** Rows of a table: weight[input], of shape [input..., size].
  * @param input int64 or int32 rows to look up.

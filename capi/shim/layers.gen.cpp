@@ -308,6 +308,86 @@ dt_status dt_nn_batch_norm2d(
   });
 }
 
+dt_status dt_nn_batch_norm3d(
+    int64_t num_features, const dt_nn_batch_norm3d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_batch_norm3d", [&] {
+    const auto num_features_ = num_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_batch_norm3d(num_features_, options_));
+  });
+}
+
+dt_status dt_nn_instance_norm1d(
+    int64_t num_features, const dt_nn_instance_norm1d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_instance_norm1d", [&] {
+    const auto num_features_ = num_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_instance_norm1d(num_features_, options_));
+  });
+}
+
+dt_status dt_nn_instance_norm2d(
+    int64_t num_features, const dt_nn_instance_norm2d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_instance_norm2d", [&] {
+    const auto num_features_ = num_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_instance_norm2d(num_features_, options_));
+  });
+}
+
+dt_status dt_nn_instance_norm3d(
+    int64_t num_features, const dt_nn_instance_norm3d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_instance_norm3d", [&] {
+    const auto num_features_ = num_features;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_instance_norm3d(num_features_, options_));
+  });
+}
+
+dt_status dt_nn_group_norm(
+    int64_t num_groups, int64_t num_channels, const dt_nn_group_norm_options *options,
+    dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_group_norm", [&] {
+    const auto num_groups_ = num_groups;
+    const auto num_channels_ = num_channels;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_group_norm(num_groups_, num_channels_, options_));
+  });
+}
+
+dt_status dt_nn_rms_norm(
+    const int64_t *normalized_shape, int64_t normalized_shape_n,
+    const dt_nn_rms_norm_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_rms_norm", [&] {
+    const auto normalized_shape_ = list(normalized_shape, normalized_shape_n, "normalized_shape");
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_rms_norm(normalized_shape_, options_));
+  });
+}
+
+dt_status dt_nn_local_response_norm(
+    int64_t size, const dt_nn_local_response_norm_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_local_response_norm", [&] {
+    const auto size_ = size;
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_local_response_norm(size_, options_));
+  });
+}
+
 dt_status dt_nn_layer_norm(
     const int64_t *normalized_shape, int64_t normalized_shape_n,
     const dt_nn_layer_norm_options *options, dt_module **out) noexcept {
@@ -326,6 +406,53 @@ dt_status dt_nn_dropout(const dt_nn_dropout_options *options, dt_module **out) n
     const auto options_ = read(options, "options");
     need(out, "out");
     put(out, dt::nn_dropout(options_));
+  });
+}
+
+dt_status dt_nn_dropout1d(const dt_nn_dropout1d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_dropout1d", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_dropout1d(options_));
+  });
+}
+
+dt_status dt_nn_dropout2d(const dt_nn_dropout2d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_dropout2d", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_dropout2d(options_));
+  });
+}
+
+dt_status dt_nn_dropout3d(const dt_nn_dropout3d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_dropout3d", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_dropout3d(options_));
+  });
+}
+
+dt_status dt_nn_alpha_dropout(
+    const dt_nn_alpha_dropout_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_alpha_dropout", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_alpha_dropout(options_));
+  });
+}
+
+dt_status dt_nn_feature_alpha_dropout(
+    const dt_nn_feature_alpha_dropout_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_feature_alpha_dropout", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_feature_alpha_dropout(options_));
   });
 }
 
@@ -359,291 +486,36 @@ dt_status dt_nn_identity(dt_module **out) noexcept {
   });
 }
 
-dt_status dt_nn_relu(const dt_nn_relu_options *options, dt_module **out) noexcept {
+dt_status dt_nn_cosine_similarity(
+    const dt_nn_cosine_similarity_options *options, dt_module **out) noexcept {
   clear_all(out);
-  return guard("nn_relu", [&] {
+  return guard("nn_cosine_similarity", [&] {
     const auto options_ = read(options, "options");
     need(out, "out");
-    put(out, dt::nn_relu(options_));
+    put(out, dt::nn_cosine_similarity(options_));
   });
 }
 
-dt_status dt_nn_leaky_relu(const dt_nn_leaky_relu_options *options, dt_module **out) noexcept {
+dt_status dt_nn_pairwise_distance(
+    const dt_nn_pairwise_distance_options *options, dt_module **out) noexcept {
   clear_all(out);
-  return guard("nn_leaky_relu", [&] {
+  return guard("nn_pairwise_distance", [&] {
     const auto options_ = read(options, "options");
     need(out, "out");
-    put(out, dt::nn_leaky_relu(options_));
+    put(out, dt::nn_pairwise_distance(options_));
   });
 }
 
-dt_status dt_nn_elu(const dt_nn_elu_options *options, dt_module **out) noexcept {
+dt_status dt_nn_bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const dt_nn_bilinear_options *options, dt_module **out) noexcept {
   clear_all(out);
-  return guard("nn_elu", [&] {
+  return guard("nn_bilinear", [&] {
+    const auto in1_features_ = in1_features;
+    const auto in2_features_ = in2_features;
+    const auto out_features_ = out_features;
     const auto options_ = read(options, "options");
     need(out, "out");
-    put(out, dt::nn_elu(options_));
-  });
-}
-
-dt_status dt_nn_softplus(const dt_nn_softplus_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_softplus", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_softplus(options_));
-  });
-}
-
-dt_status dt_nn_gelu(const dt_nn_gelu_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_gelu", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_gelu(options_));
-  });
-}
-
-dt_status dt_nn_silu(const dt_nn_silu_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_silu", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_silu(options_));
-  });
-}
-
-dt_status dt_nn_sigmoid(dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_sigmoid", [&] {
-    need(out, "out");
-    put(out, dt::nn_sigmoid());
-  });
-}
-
-dt_status dt_nn_log_sigmoid(dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_log_sigmoid", [&] {
-    need(out, "out");
-    put(out, dt::nn_log_sigmoid());
-  });
-}
-
-dt_status dt_nn_tanh(dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_tanh", [&] {
-    need(out, "out");
-    put(out, dt::nn_tanh());
-  });
-}
-
-dt_status dt_nn_hardtanh(const dt_nn_hardtanh_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_hardtanh", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_hardtanh(options_));
-  });
-}
-
-dt_status dt_nn_re_lu6(const dt_nn_re_lu6_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_re_lu6", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_re_lu6(options_));
-  });
-}
-
-dt_status dt_nn_hardsigmoid(const dt_nn_hardsigmoid_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_hardsigmoid", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_hardsigmoid(options_));
-  });
-}
-
-dt_status dt_nn_hardswish(const dt_nn_hardswish_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_hardswish", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_hardswish(options_));
-  });
-}
-
-dt_status dt_nn_hardshrink(const dt_nn_hardshrink_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_hardshrink", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_hardshrink(options_));
-  });
-}
-
-dt_status dt_nn_softshrink(const dt_nn_softshrink_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_softshrink", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_softshrink(options_));
-  });
-}
-
-dt_status dt_nn_tanhshrink(dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_tanhshrink", [&] {
-    need(out, "out");
-    put(out, dt::nn_tanhshrink());
-  });
-}
-
-dt_status dt_nn_threshold(
-    double threshold, double value, const dt_nn_threshold_options *options,
-    dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_threshold", [&] {
-    const auto threshold_ = threshold;
-    const auto value_ = value;
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_threshold(threshold_, value_, options_));
-  });
-}
-
-dt_status dt_nn_softsign(dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_softsign", [&] {
-    need(out, "out");
-    put(out, dt::nn_softsign());
-  });
-}
-
-dt_status dt_nn_selu(const dt_nn_selu_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_selu", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_selu(options_));
-  });
-}
-
-dt_status dt_nn_celu(const dt_nn_celu_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_celu", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_celu(options_));
-  });
-}
-
-dt_status dt_nn_mish(const dt_nn_mish_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_mish", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_mish(options_));
-  });
-}
-
-dt_status dt_nn_glu(const dt_nn_glu_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_glu", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_glu(options_));
-  });
-}
-
-dt_status dt_nn_prelu(const dt_nn_prelu_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_prelu", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_prelu(options_));
-  });
-}
-
-dt_status dt_nn_softmin(int64_t dim, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_softmin", [&] {
-    const auto dim_ = dim;
-    need(out, "out");
-    put(out, dt::nn_softmin(dim_));
-  });
-}
-
-dt_status dt_nn_softmax(int64_t dim, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_softmax", [&] {
-    const auto dim_ = dim;
-    need(out, "out");
-    put(out, dt::nn_softmax(dim_));
-  });
-}
-
-dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_log_softmax", [&] {
-    const auto dim_ = dim;
-    need(out, "out");
-    put(out, dt::nn_log_softmax(dim_));
-  });
-}
-
-dt_status dt_nn_mse_loss(const dt_nn_mse_loss_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_mse_loss", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_mse_loss(options_));
-  });
-}
-
-dt_status dt_nn_l1_loss(const dt_nn_l1_loss_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_l1_loss", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_l1_loss(options_));
-  });
-}
-
-dt_status dt_nn_nll_loss(const dt_nn_nll_loss_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_nll_loss", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_nll_loss(options_));
-  });
-}
-
-dt_status dt_nn_cross_entropy_loss(
-    const dt_nn_cross_entropy_loss_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_cross_entropy_loss", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_cross_entropy_loss(options_));
-  });
-}
-
-dt_status dt_nn_bce_loss(const dt_nn_bce_loss_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_bce_loss", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_bce_loss(options_));
-  });
-}
-
-dt_status dt_nn_bce_with_logits_loss(
-    const dt_nn_bce_with_logits_loss_options *options, dt_module **out) noexcept {
-  clear_all(out);
-  return guard("nn_bce_with_logits_loss", [&] {
-    const auto options_ = read(options, "options");
-    need(out, "out");
-    put(out, dt::nn_bce_with_logits_loss(options_));
+    put(out, dt::nn_bilinear(in1_features_, in2_features_, out_features_, options_));
   });
 }

@@ -37,6 +37,197 @@ dt_status dt_l1_loss(
   });
 }
 
+dt_status dt_smooth_l1_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, double beta,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("smooth_l1_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    const auto beta_ = beta;
+    need(out, "out");
+    put(out, dt::smooth_l1_loss(input_, target_, reduction_, beta_));
+  });
+}
+
+dt_status dt_huber_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, double delta, dt_tensor *weight,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("huber_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    const auto delta_ = delta;
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    need(out, "out");
+    put(out, dt::huber_loss(input_, target_, reduction_, delta_, weight_));
+  });
+}
+
+dt_status dt_kl_div(
+    dt_tensor *input, dt_tensor *target, dt_divergence_reduction reduction, int32_t log_target,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("kl_div", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const DivergenceReduction reduction_ = enum_value<DivergenceReduction>(reduction, "reduction");
+    const bool log_target_ = log_target != 0;
+    need(out, "out");
+    put(out, dt::kl_div(input_, target_, reduction_, log_target_));
+  });
+}
+
+dt_status dt_poisson_nll_loss(
+    dt_tensor *input, dt_tensor *target, int32_t log_input, int32_t full, double eps,
+    dt_reduction reduction, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("poisson_nll_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const bool log_input_ = log_input != 0;
+    const bool full_ = full != 0;
+    const auto eps_ = eps;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::poisson_nll_loss(input_, target_, log_input_, full_, eps_, reduction_));
+  });
+}
+
+dt_status dt_gaussian_nll_loss(
+    dt_tensor *input, dt_tensor *target, dt_tensor *var, dt_scalar_kind var_kind, int64_t var_i,
+    double var_f, int32_t full, double eps, dt_reduction reduction, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("gaussian_nll_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const Operand var_ = operand(var, var_kind, var_i, var_f, "var");
+    const bool full_ = full != 0;
+    const auto eps_ = eps;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::gaussian_nll_loss(input_, target_, var_, full_, eps_, reduction_));
+  });
+}
+
+dt_status dt_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("soft_margin_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::soft_margin_loss(input_, target_, reduction_));
+  });
+}
+
+dt_status dt_hinge_embedding_loss(
+    dt_tensor *input, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("hinge_embedding_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const auto margin_ = margin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::hinge_embedding_loss(input_, target_, margin_, reduction_));
+  });
+}
+
+dt_status dt_margin_ranking_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("margin_ranking_loss", [&] {
+    const Pin<dt_tensor> input1_pin(input1, "input1"); auto& input1_ = *input1_pin;
+    const Pin<dt_tensor> input2_pin(input2, "input2"); auto& input2_ = *input2_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const auto margin_ = margin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::margin_ranking_loss(input1_, input2_, target_, margin_, reduction_));
+  });
+}
+
+dt_status dt_cosine_embedding_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target, double margin, dt_reduction reduction,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("cosine_embedding_loss", [&] {
+    const Pin<dt_tensor> input1_pin(input1, "input1"); auto& input1_ = *input1_pin;
+    const Pin<dt_tensor> input2_pin(input2, "input2"); auto& input2_ = *input2_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const auto margin_ = margin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::cosine_embedding_loss(input1_, input2_, target_, margin_, reduction_));
+  });
+}
+
+dt_status dt_triplet_margin_loss(
+    dt_tensor *anchor, dt_tensor *positive, dt_tensor *negative, double margin, double p,
+    double eps, int32_t swap, dt_reduction reduction, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("triplet_margin_loss", [&] {
+    const Pin<dt_tensor> anchor_pin(anchor, "anchor"); auto& anchor_ = *anchor_pin;
+    const Pin<dt_tensor> positive_pin(positive, "positive"); auto& positive_ = *positive_pin;
+    const Pin<dt_tensor> negative_pin(negative, "negative"); auto& negative_ = *negative_pin;
+    const auto margin_ = margin;
+    const auto p_ = p;
+    const auto eps_ = eps;
+    const bool swap_ = swap != 0;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::triplet_margin_loss(anchor_, positive_, negative_, margin_, p_, eps_, swap_, reduction_));
+  });
+}
+
+dt_status dt_multi_margin_loss(
+    dt_tensor *input, dt_tensor *target, int64_t p, double margin, dt_tensor *weight,
+    dt_reduction reduction, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("multi_margin_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const auto p_ = p;
+    const auto margin_ = margin;
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::multi_margin_loss(input_, target_, p_, margin_, weight_, reduction_));
+  });
+}
+
+dt_status dt_multilabel_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_reduction reduction, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("multilabel_margin_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::multilabel_margin_loss(input_, target_, reduction_));
+  });
+}
+
+dt_status dt_multilabel_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, dt_tensor *weight, dt_reduction reduction,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("multilabel_soft_margin_loss", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const Pin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const Reduction reduction_ = enum_value<Reduction>(reduction, "reduction");
+    need(out, "out");
+    put(out, dt::multilabel_soft_margin_loss(input_, target_, weight_, reduction_));
+  });
+}
+
 dt_status dt_nll_loss(
     dt_tensor *input, dt_tensor *target, dt_tensor *weight, int64_t ignore_index,
     dt_reduction reduction, dt_tensor **out) noexcept {

@@ -18,7 +18,18 @@ dt_status dt_module_forward(
     const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
     const OptionalPin<dt_tensor> target_pin(target, "target"); auto& target_ = *target_pin;
     need(out, "out");
-    put(out, self_->forward(input_, target_));
+    put(out, forward(*self_, input_, target_));
+  });
+}
+
+dt_status dt_module_forward_inputs(
+    dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("module_forward_inputs", [&] {
+    const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
+    const TensorArray inputs_array(inputs, inputs_n, "inputs", kMayBeAbsent); const TensorList inputs_ = inputs_array;
+    need(out, "out");
+    put(out, self_->forward(inputs_));
   });
 }
 

@@ -68,6 +68,68 @@ dt_status dt_layer_norm(
   });
 }
 
+dt_status dt_rms_norm(
+    dt_tensor *input, const int64_t *normalized_shape, int64_t normalized_shape_n,
+    dt_tensor *weight, const double *eps, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("rms_norm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto normalized_shape_ = list(normalized_shape, normalized_shape_n, "normalized_shape");
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const auto eps_ = optional_number(eps);
+    need(out, "out");
+    put(out, dt::rms_norm(input_, normalized_shape_, weight_, eps_));
+  });
+}
+
+dt_status dt_group_norm(
+    dt_tensor *input, int64_t num_groups, dt_tensor *weight, dt_tensor *bias, double eps,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("group_norm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto num_groups_ = num_groups;
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
+    const auto eps_ = eps;
+    need(out, "out");
+    put(out, dt::group_norm(input_, num_groups_, weight_, bias_, eps_));
+  });
+}
+
+dt_status dt_instance_norm(
+    dt_tensor *input, dt_tensor *running_mean, dt_tensor *running_var, dt_tensor *weight,
+    dt_tensor *bias, int32_t use_input_stats, double momentum, double eps,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("instance_norm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const OptionalPin<dt_tensor> running_mean_pin(running_mean, "running_mean"); auto& running_mean_ = *running_mean_pin;
+    const OptionalPin<dt_tensor> running_var_pin(running_var, "running_var"); auto& running_var_ = *running_var_pin;
+    const OptionalPin<dt_tensor> weight_pin(weight, "weight"); auto& weight_ = *weight_pin;
+    const OptionalPin<dt_tensor> bias_pin(bias, "bias"); auto& bias_ = *bias_pin;
+    const bool use_input_stats_ = use_input_stats != 0;
+    const auto momentum_ = momentum;
+    const auto eps_ = eps;
+    need(out, "out");
+    put(out, dt::instance_norm(input_, running_mean_, running_var_, weight_, bias_, use_input_stats_, momentum_, eps_));
+  });
+}
+
+dt_status dt_local_response_norm(
+    dt_tensor *input, int64_t size, double alpha, double beta, double k, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("local_response_norm", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto size_ = size;
+    const auto alpha_ = alpha;
+    const auto beta_ = beta;
+    const auto k_ = k;
+    need(out, "out");
+    put(out, dt::local_response_norm(input_, size_, alpha_, beta_, k_));
+  });
+}
+
 dt_status dt_softmax(dt_tensor *input, int64_t dim, dt_dtype dtype, dt_tensor **out) noexcept {
   clear_all(out);
   return guard("softmax", [&] {
@@ -107,6 +169,145 @@ dt_status dt_dropout_(dt_tensor *input, double p, int32_t training) noexcept {
     const auto p_ = p;
     const bool training_ = training != 0;
     dt::dropout_(input_, p_, training_);
+  });
+}
+
+dt_status dt_dropout1d(dt_tensor *input, double p, int32_t training, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("dropout1d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    need(out, "out");
+    put(out, dt::dropout1d(input_, p_, training_));
+  });
+}
+
+dt_status dt_dropout1d_(dt_tensor *input, double p, int32_t training) noexcept {
+  return guard("dropout1d_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    dt::dropout1d_(input_, p_, training_);
+  });
+}
+
+dt_status dt_dropout2d(dt_tensor *input, double p, int32_t training, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("dropout2d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    need(out, "out");
+    put(out, dt::dropout2d(input_, p_, training_));
+  });
+}
+
+dt_status dt_dropout2d_(dt_tensor *input, double p, int32_t training) noexcept {
+  return guard("dropout2d_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    dt::dropout2d_(input_, p_, training_);
+  });
+}
+
+dt_status dt_dropout3d(dt_tensor *input, double p, int32_t training, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("dropout3d", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    need(out, "out");
+    put(out, dt::dropout3d(input_, p_, training_));
+  });
+}
+
+dt_status dt_dropout3d_(dt_tensor *input, double p, int32_t training) noexcept {
+  return guard("dropout3d_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    dt::dropout3d_(input_, p_, training_);
+  });
+}
+
+dt_status dt_alpha_dropout(dt_tensor *input, double p, int32_t training, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("alpha_dropout", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    need(out, "out");
+    put(out, dt::alpha_dropout(input_, p_, training_));
+  });
+}
+
+dt_status dt_alpha_dropout_(dt_tensor *input, double p, int32_t training) noexcept {
+  return guard("alpha_dropout_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    dt::alpha_dropout_(input_, p_, training_);
+  });
+}
+
+dt_status dt_feature_alpha_dropout(
+    dt_tensor *input, double p, int32_t training, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("feature_alpha_dropout", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    need(out, "out");
+    put(out, dt::feature_alpha_dropout(input_, p_, training_));
+  });
+}
+
+dt_status dt_feature_alpha_dropout_(dt_tensor *input, double p, int32_t training) noexcept {
+  return guard("feature_alpha_dropout_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto p_ = p;
+    const bool training_ = training != 0;
+    dt::feature_alpha_dropout_(input_, p_, training_);
+  });
+}
+
+dt_status dt_rrelu(
+    dt_tensor *input, double lower, double upper, int32_t training, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("rrelu", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto lower_ = lower;
+    const auto upper_ = upper;
+    const bool training_ = training != 0;
+    need(out, "out");
+    put(out, dt::rrelu(input_, lower_, upper_, training_));
+  });
+}
+
+dt_status dt_rrelu_(dt_tensor *input, double lower, double upper, int32_t training) noexcept {
+  return guard("rrelu_", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto lower_ = lower;
+    const auto upper_ = upper;
+    const bool training_ = training != 0;
+    dt::rrelu_(input_, lower_, upper_, training_);
+  });
+}
+
+dt_status dt_gumbel_softmax(
+    dt_tensor *logits, double tau, int32_t hard, double eps, int64_t dim,
+    dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("gumbel_softmax", [&] {
+    const Pin<dt_tensor> logits_pin(logits, "logits"); auto& logits_ = *logits_pin;
+    const auto tau_ = tau;
+    const bool hard_ = hard != 0;
+    const auto eps_ = eps;
+    const auto dim_ = dim;
+    need(out, "out");
+    put(out, dt::gumbel_softmax(logits_, tau_, hard_, eps_, dim_));
   });
 }
 

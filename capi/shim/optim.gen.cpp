@@ -157,6 +157,68 @@ dt_status dt_optim_step_lr(
   });
 }
 
+dt_status dt_optim_multi_step_lr(
+    dt_optimizer *optimizer, const int64_t *milestones, int64_t milestones_n, double gamma,
+    dt_lr_scheduler **out) noexcept {
+  clear_all(out);
+  return guard("optim_multi_step_lr", [&] {
+    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
+    const auto milestones_ = list(milestones, milestones_n, "milestones");
+    const auto gamma_ = gamma;
+    need(out, "out");
+    put(out, make_multi_step_lr(optimizer_, milestones_, gamma_));
+  });
+}
+
+dt_status dt_optim_constant_lr(
+    dt_optimizer *optimizer, double factor, int64_t total_iters, dt_lr_scheduler **out) noexcept {
+  clear_all(out);
+  return guard("optim_constant_lr", [&] {
+    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
+    const auto factor_ = factor;
+    const auto total_iters_ = total_iters;
+    need(out, "out");
+    put(out, make_constant_lr(optimizer_, factor_, total_iters_));
+  });
+}
+
+dt_status dt_optim_linear_lr(
+    dt_optimizer *optimizer, double start_factor, double end_factor, int64_t total_iters,
+    dt_lr_scheduler **out) noexcept {
+  clear_all(out);
+  return guard("optim_linear_lr", [&] {
+    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
+    const auto start_factor_ = start_factor;
+    const auto end_factor_ = end_factor;
+    const auto total_iters_ = total_iters;
+    need(out, "out");
+    put(out, make_linear_lr(optimizer_, start_factor_, end_factor_, total_iters_));
+  });
+}
+
+dt_status dt_optim_exponential_lr(
+    dt_optimizer *optimizer, double gamma, dt_lr_scheduler **out) noexcept {
+  clear_all(out);
+  return guard("optim_exponential_lr", [&] {
+    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
+    const auto gamma_ = gamma;
+    need(out, "out");
+    put(out, make_exponential_lr(optimizer_, gamma_));
+  });
+}
+
+dt_status dt_optim_polynomial_lr(
+    dt_optimizer *optimizer, int64_t total_iters, double power, dt_lr_scheduler **out) noexcept {
+  clear_all(out);
+  return guard("optim_polynomial_lr", [&] {
+    const Pin<dt_optimizer> optimizer_pin(optimizer, "optimizer"); auto& optimizer_ = *optimizer_pin;
+    const auto total_iters_ = total_iters;
+    const auto power_ = power;
+    need(out, "out");
+    put(out, make_polynomial_lr(optimizer_, total_iters_, power_));
+  });
+}
+
 dt_status dt_optim_cosine_annealing_lr(
     dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) noexcept {
   clear_all(out);

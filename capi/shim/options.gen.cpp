@@ -105,6 +105,41 @@ dt_status dt_nn_batch_norm2d_options_init(dt_nn_batch_norm2d_options* options, i
   return guard("nn_batch_norm2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_batch_norm3d_options_init(dt_nn_batch_norm3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_batch_norm3d_options initial = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  return guard("nn_batch_norm3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_instance_norm1d_options_init(dt_nn_instance_norm1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_instance_norm1d_options initial = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  return guard("nn_instance_norm1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_instance_norm2d_options_init(dt_nn_instance_norm2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_instance_norm2d_options initial = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  return guard("nn_instance_norm2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_instance_norm3d_options_init(dt_nn_instance_norm3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_instance_norm3d_options initial = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  return guard("nn_instance_norm3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_group_norm_options_init(dt_nn_group_norm_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_group_norm_options initial = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  return guard("nn_group_norm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_rms_norm_options_init(dt_nn_rms_norm_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_rms_norm_options initial = DT_NN_RMS_NORM_OPTIONS_INIT;
+  return guard("nn_rms_norm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_local_response_norm_options_init(dt_nn_local_response_norm_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_local_response_norm_options initial = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  return guard("nn_local_response_norm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_layer_norm_options_init(dt_nn_layer_norm_options* options, int64_t struct_size) noexcept {
   static const dt_nn_layer_norm_options initial = DT_NN_LAYER_NORM_OPTIONS_INIT;
   return guard("nn_layer_norm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
@@ -115,6 +150,31 @@ dt_status dt_nn_dropout_options_init(dt_nn_dropout_options* options, int64_t str
   return guard("nn_dropout_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_dropout1d_options_init(dt_nn_dropout1d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_dropout1d_options initial = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  return guard("nn_dropout1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_dropout2d_options_init(dt_nn_dropout2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_dropout2d_options initial = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  return guard("nn_dropout2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_dropout3d_options_init(dt_nn_dropout3d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_dropout3d_options initial = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  return guard("nn_dropout3d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_alpha_dropout_options_init(dt_nn_alpha_dropout_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_alpha_dropout_options initial = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  return guard("nn_alpha_dropout_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_feature_alpha_dropout_options_init(dt_nn_feature_alpha_dropout_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_feature_alpha_dropout_options initial = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  return guard("nn_feature_alpha_dropout_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_embedding_options_init(dt_nn_embedding_options* options, int64_t struct_size) noexcept {
   static const dt_nn_embedding_options initial = DT_NN_EMBEDDING_OPTIONS_INIT;
   return guard("nn_embedding_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
@@ -123,6 +183,21 @@ dt_status dt_nn_embedding_options_init(dt_nn_embedding_options* options, int64_t
 dt_status dt_nn_flatten_options_init(dt_nn_flatten_options* options, int64_t struct_size) noexcept {
   static const dt_nn_flatten_options initial = DT_NN_FLATTEN_OPTIONS_INIT;
   return guard("nn_flatten_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_cosine_similarity_options_init(dt_nn_cosine_similarity_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_cosine_similarity_options initial = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  return guard("nn_cosine_similarity_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_pairwise_distance_options_init(dt_nn_pairwise_distance_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_pairwise_distance_options initial = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  return guard("nn_pairwise_distance_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_bilinear_options_init(dt_nn_bilinear_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_bilinear_options initial = DT_NN_BILINEAR_OPTIONS_INIT;
+  return guard("nn_bilinear_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_relu_options_init(dt_nn_relu_options* options, int64_t struct_size) noexcept {
@@ -215,6 +290,11 @@ dt_status dt_nn_prelu_options_init(dt_nn_prelu_options* options, int64_t struct_
   return guard("nn_prelu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_rrelu_options_init(dt_nn_rrelu_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_rrelu_options initial = DT_NN_RRELU_OPTIONS_INIT;
+  return guard("nn_rrelu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_mse_loss_options_init(dt_nn_mse_loss_options* options, int64_t struct_size) noexcept {
   static const dt_nn_mse_loss_options initial = DT_NN_MSE_LOSS_OPTIONS_INIT;
   return guard("nn_mse_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
@@ -243,6 +323,71 @@ dt_status dt_nn_bce_loss_options_init(dt_nn_bce_loss_options* options, int64_t s
 dt_status dt_nn_bce_with_logits_loss_options_init(dt_nn_bce_with_logits_loss_options* options, int64_t struct_size) noexcept {
   static const dt_nn_bce_with_logits_loss_options initial = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT;
   return guard("nn_bce_with_logits_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_smooth_l1_loss_options_init(dt_nn_smooth_l1_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_smooth_l1_loss_options initial = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  return guard("nn_smooth_l1_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_huber_loss_options_init(dt_nn_huber_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_huber_loss_options initial = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  return guard("nn_huber_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_kl_div_loss_options_init(dt_nn_kl_div_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_kl_div_loss_options initial = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  return guard("nn_kl_div_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_poisson_nll_loss_options_init(dt_nn_poisson_nll_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_poisson_nll_loss_options initial = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  return guard("nn_poisson_nll_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_gaussian_nll_loss_options_init(dt_nn_gaussian_nll_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_gaussian_nll_loss_options initial = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  return guard("nn_gaussian_nll_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_soft_margin_loss_options_init(dt_nn_soft_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_soft_margin_loss_options initial = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_soft_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_hinge_embedding_loss_options_init(dt_nn_hinge_embedding_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_hinge_embedding_loss_options initial = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  return guard("nn_hinge_embedding_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_margin_ranking_loss_options_init(dt_nn_margin_ranking_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_margin_ranking_loss_options initial = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  return guard("nn_margin_ranking_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_cosine_embedding_loss_options_init(dt_nn_cosine_embedding_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_cosine_embedding_loss_options initial = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  return guard("nn_cosine_embedding_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_triplet_margin_loss_options_init(dt_nn_triplet_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_triplet_margin_loss_options initial = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_triplet_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_multi_margin_loss_options_init(dt_nn_multi_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_multi_margin_loss_options initial = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_multi_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_multi_label_margin_loss_options_init(dt_nn_multi_label_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_multi_label_margin_loss_options initial = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_multi_label_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_multi_label_soft_margin_loss_options_init(dt_nn_multi_label_soft_margin_loss_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_multi_label_soft_margin_loss_options initial = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  return guard("nn_multi_label_soft_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_fold_options_init(dt_nn_fold_options* options, int64_t struct_size) noexcept {

@@ -19,6 +19,7 @@ template <> struct EnumLimit<DeviceType> { static constexpr int32_t last = 2; st
 template <> struct EnumLimit<MemoryFormat> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<ScalarKind> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Reduction> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<DivergenceReduction> { static constexpr int32_t last = 4; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Approximate> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Activation> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
@@ -538,6 +539,185 @@ inline NnBatchNorm2dOptions read(const dt_nn_batch_norm2d_options* given, const 
   return o;
 }
 
+static_assert(sizeof(dt_nn_batch_norm3d_options) == 72);
+static_assert(offsetof(dt_nn_batch_norm3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_batch_norm3d_options, eps) == 8);
+static_assert(offsetof(dt_nn_batch_norm3d_options, momentum_kind) == 16);
+static_assert(offsetof(dt_nn_batch_norm3d_options, reserved1) == 20);
+static_assert(offsetof(dt_nn_batch_norm3d_options, momentum_i) == 24);
+static_assert(offsetof(dt_nn_batch_norm3d_options, momentum_f) == 32);
+static_assert(offsetof(dt_nn_batch_norm3d_options, affine) == 40);
+static_assert(offsetof(dt_nn_batch_norm3d_options, track_running_stats) == 44);
+static_assert(offsetof(dt_nn_batch_norm3d_options, bias) == 48);
+static_assert(offsetof(dt_nn_batch_norm3d_options, device_type) == 52);
+static_assert(offsetof(dt_nn_batch_norm3d_options, device_index) == 56);
+static_assert(offsetof(dt_nn_batch_norm3d_options, dtype) == 64);
+static_assert(offsetof(dt_nn_batch_norm3d_options, reserved2) == 68);
+inline NnBatchNorm3dOptions read(const dt_nn_batch_norm3d_options* given, const char* name) {
+  dt_nn_batch_norm3d_options c = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnBatchNorm3dOptions o;
+  o.eps = c.eps;
+  o.momentum = optional_scalar(c.momentum_kind, c.momentum_i, c.momentum_f, "momentum");
+  o.affine = c.affine != 0;
+  o.track_running_stats = c.track_running_stats != 0;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_instance_norm1d_options) == 72);
+static_assert(offsetof(dt_nn_instance_norm1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_instance_norm1d_options, eps) == 8);
+static_assert(offsetof(dt_nn_instance_norm1d_options, momentum_kind) == 16);
+static_assert(offsetof(dt_nn_instance_norm1d_options, reserved1) == 20);
+static_assert(offsetof(dt_nn_instance_norm1d_options, momentum_i) == 24);
+static_assert(offsetof(dt_nn_instance_norm1d_options, momentum_f) == 32);
+static_assert(offsetof(dt_nn_instance_norm1d_options, affine) == 40);
+static_assert(offsetof(dt_nn_instance_norm1d_options, track_running_stats) == 44);
+static_assert(offsetof(dt_nn_instance_norm1d_options, bias) == 48);
+static_assert(offsetof(dt_nn_instance_norm1d_options, device_type) == 52);
+static_assert(offsetof(dt_nn_instance_norm1d_options, device_index) == 56);
+static_assert(offsetof(dt_nn_instance_norm1d_options, dtype) == 64);
+static_assert(offsetof(dt_nn_instance_norm1d_options, reserved2) == 68);
+inline NnInstanceNorm1dOptions read(const dt_nn_instance_norm1d_options* given, const char* name) {
+  dt_nn_instance_norm1d_options c = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnInstanceNorm1dOptions o;
+  o.eps = c.eps;
+  o.momentum = optional_scalar(c.momentum_kind, c.momentum_i, c.momentum_f, "momentum");
+  o.affine = c.affine != 0;
+  o.track_running_stats = c.track_running_stats != 0;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_instance_norm2d_options) == 72);
+static_assert(offsetof(dt_nn_instance_norm2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_instance_norm2d_options, eps) == 8);
+static_assert(offsetof(dt_nn_instance_norm2d_options, momentum_kind) == 16);
+static_assert(offsetof(dt_nn_instance_norm2d_options, reserved1) == 20);
+static_assert(offsetof(dt_nn_instance_norm2d_options, momentum_i) == 24);
+static_assert(offsetof(dt_nn_instance_norm2d_options, momentum_f) == 32);
+static_assert(offsetof(dt_nn_instance_norm2d_options, affine) == 40);
+static_assert(offsetof(dt_nn_instance_norm2d_options, track_running_stats) == 44);
+static_assert(offsetof(dt_nn_instance_norm2d_options, bias) == 48);
+static_assert(offsetof(dt_nn_instance_norm2d_options, device_type) == 52);
+static_assert(offsetof(dt_nn_instance_norm2d_options, device_index) == 56);
+static_assert(offsetof(dt_nn_instance_norm2d_options, dtype) == 64);
+static_assert(offsetof(dt_nn_instance_norm2d_options, reserved2) == 68);
+inline NnInstanceNorm2dOptions read(const dt_nn_instance_norm2d_options* given, const char* name) {
+  dt_nn_instance_norm2d_options c = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnInstanceNorm2dOptions o;
+  o.eps = c.eps;
+  o.momentum = optional_scalar(c.momentum_kind, c.momentum_i, c.momentum_f, "momentum");
+  o.affine = c.affine != 0;
+  o.track_running_stats = c.track_running_stats != 0;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_instance_norm3d_options) == 72);
+static_assert(offsetof(dt_nn_instance_norm3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_instance_norm3d_options, eps) == 8);
+static_assert(offsetof(dt_nn_instance_norm3d_options, momentum_kind) == 16);
+static_assert(offsetof(dt_nn_instance_norm3d_options, reserved1) == 20);
+static_assert(offsetof(dt_nn_instance_norm3d_options, momentum_i) == 24);
+static_assert(offsetof(dt_nn_instance_norm3d_options, momentum_f) == 32);
+static_assert(offsetof(dt_nn_instance_norm3d_options, affine) == 40);
+static_assert(offsetof(dt_nn_instance_norm3d_options, track_running_stats) == 44);
+static_assert(offsetof(dt_nn_instance_norm3d_options, bias) == 48);
+static_assert(offsetof(dt_nn_instance_norm3d_options, device_type) == 52);
+static_assert(offsetof(dt_nn_instance_norm3d_options, device_index) == 56);
+static_assert(offsetof(dt_nn_instance_norm3d_options, dtype) == 64);
+static_assert(offsetof(dt_nn_instance_norm3d_options, reserved2) == 68);
+inline NnInstanceNorm3dOptions read(const dt_nn_instance_norm3d_options* given, const char* name) {
+  dt_nn_instance_norm3d_options c = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnInstanceNorm3dOptions o;
+  o.eps = c.eps;
+  o.momentum = optional_scalar(c.momentum_kind, c.momentum_i, c.momentum_f, "momentum");
+  o.affine = c.affine != 0;
+  o.track_running_stats = c.track_running_stats != 0;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_group_norm_options) == 48);
+static_assert(offsetof(dt_nn_group_norm_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_group_norm_options, eps) == 8);
+static_assert(offsetof(dt_nn_group_norm_options, affine) == 16);
+static_assert(offsetof(dt_nn_group_norm_options, bias) == 20);
+static_assert(offsetof(dt_nn_group_norm_options, device_type) == 24);
+static_assert(offsetof(dt_nn_group_norm_options, reserved1) == 28);
+static_assert(offsetof(dt_nn_group_norm_options, device_index) == 32);
+static_assert(offsetof(dt_nn_group_norm_options, dtype) == 40);
+static_assert(offsetof(dt_nn_group_norm_options, reserved2) == 44);
+inline NnGroupNormOptions read(const dt_nn_group_norm_options* given, const char* name) {
+  dt_nn_group_norm_options c = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnGroupNormOptions o;
+  o.eps = c.eps;
+  o.affine = c.affine != 0;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_rms_norm_options) == 40);
+static_assert(offsetof(dt_nn_rms_norm_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_rms_norm_options, eps) == 8);
+static_assert(offsetof(dt_nn_rms_norm_options, elementwise_affine) == 16);
+static_assert(offsetof(dt_nn_rms_norm_options, device_type) == 20);
+static_assert(offsetof(dt_nn_rms_norm_options, device_index) == 24);
+static_assert(offsetof(dt_nn_rms_norm_options, dtype) == 32);
+static_assert(offsetof(dt_nn_rms_norm_options, reserved1) == 36);
+inline NnRmsNormOptions read(const dt_nn_rms_norm_options* given, const char* name) {
+  dt_nn_rms_norm_options c = DT_NN_RMS_NORM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnRmsNormOptions o;
+  if (c.eps) o.eps = *c.eps;
+  o.elementwise_affine = c.elementwise_affine != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_local_response_norm_options) == 32);
+static_assert(offsetof(dt_nn_local_response_norm_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_local_response_norm_options, alpha) == 8);
+static_assert(offsetof(dt_nn_local_response_norm_options, beta) == 16);
+static_assert(offsetof(dt_nn_local_response_norm_options, k) == 24);
+inline NnLocalResponseNormOptions read(const dt_nn_local_response_norm_options* given, const char* name) {
+  dt_nn_local_response_norm_options c = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnLocalResponseNormOptions o;
+  o.alpha = c.alpha;
+  o.beta = c.beta;
+  o.k = c.k;
+  return o;
+}
+
 static_assert(sizeof(dt_nn_layer_norm_options) == 48);
 static_assert(offsetof(dt_nn_layer_norm_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_layer_norm_options, eps) == 8);
@@ -572,6 +752,81 @@ inline NnDropoutOptions read(const dt_nn_dropout_options* given, const char* nam
   read_struct(&c, sizeof c, given, name);
   check_reserved(c.reserved1, name);
   NnDropoutOptions o;
+  o.p = c.p;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_dropout1d_options) == 24);
+static_assert(offsetof(dt_nn_dropout1d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_dropout1d_options, p) == 8);
+static_assert(offsetof(dt_nn_dropout1d_options, inplace) == 16);
+static_assert(offsetof(dt_nn_dropout1d_options, reserved1) == 20);
+inline NnDropout1dOptions read(const dt_nn_dropout1d_options* given, const char* name) {
+  dt_nn_dropout1d_options c = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnDropout1dOptions o;
+  o.p = c.p;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_dropout2d_options) == 24);
+static_assert(offsetof(dt_nn_dropout2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_dropout2d_options, p) == 8);
+static_assert(offsetof(dt_nn_dropout2d_options, inplace) == 16);
+static_assert(offsetof(dt_nn_dropout2d_options, reserved1) == 20);
+inline NnDropout2dOptions read(const dt_nn_dropout2d_options* given, const char* name) {
+  dt_nn_dropout2d_options c = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnDropout2dOptions o;
+  o.p = c.p;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_dropout3d_options) == 24);
+static_assert(offsetof(dt_nn_dropout3d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_dropout3d_options, p) == 8);
+static_assert(offsetof(dt_nn_dropout3d_options, inplace) == 16);
+static_assert(offsetof(dt_nn_dropout3d_options, reserved1) == 20);
+inline NnDropout3dOptions read(const dt_nn_dropout3d_options* given, const char* name) {
+  dt_nn_dropout3d_options c = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnDropout3dOptions o;
+  o.p = c.p;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_alpha_dropout_options) == 24);
+static_assert(offsetof(dt_nn_alpha_dropout_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_alpha_dropout_options, p) == 8);
+static_assert(offsetof(dt_nn_alpha_dropout_options, inplace) == 16);
+static_assert(offsetof(dt_nn_alpha_dropout_options, reserved1) == 20);
+inline NnAlphaDropoutOptions read(const dt_nn_alpha_dropout_options* given, const char* name) {
+  dt_nn_alpha_dropout_options c = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnAlphaDropoutOptions o;
+  o.p = c.p;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_feature_alpha_dropout_options) == 24);
+static_assert(offsetof(dt_nn_feature_alpha_dropout_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_feature_alpha_dropout_options, p) == 8);
+static_assert(offsetof(dt_nn_feature_alpha_dropout_options, inplace) == 16);
+static_assert(offsetof(dt_nn_feature_alpha_dropout_options, reserved1) == 20);
+inline NnFeatureAlphaDropoutOptions read(const dt_nn_feature_alpha_dropout_options* given, const char* name) {
+  dt_nn_feature_alpha_dropout_options c = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnFeatureAlphaDropoutOptions o;
   o.p = c.p;
   o.inplace = c.inplace != 0;
   return o;
@@ -615,6 +870,54 @@ inline NnFlattenOptions read(const dt_nn_flatten_options* given, const char* nam
   NnFlattenOptions o;
   o.start_dim = c.start_dim;
   o.end_dim = c.end_dim;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_cosine_similarity_options) == 24);
+static_assert(offsetof(dt_nn_cosine_similarity_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_cosine_similarity_options, dim) == 8);
+static_assert(offsetof(dt_nn_cosine_similarity_options, eps) == 16);
+inline NnCosineSimilarityOptions read(const dt_nn_cosine_similarity_options* given, const char* name) {
+  dt_nn_cosine_similarity_options c = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnCosineSimilarityOptions o;
+  o.dim = c.dim;
+  o.eps = c.eps;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_pairwise_distance_options) == 32);
+static_assert(offsetof(dt_nn_pairwise_distance_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_pairwise_distance_options, p) == 8);
+static_assert(offsetof(dt_nn_pairwise_distance_options, eps) == 16);
+static_assert(offsetof(dt_nn_pairwise_distance_options, keepdim) == 24);
+static_assert(offsetof(dt_nn_pairwise_distance_options, reserved1) == 28);
+inline NnPairwiseDistanceOptions read(const dt_nn_pairwise_distance_options* given, const char* name) {
+  dt_nn_pairwise_distance_options c = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnPairwiseDistanceOptions o;
+  o.p = c.p;
+  o.eps = c.eps;
+  o.keepdim = c.keepdim != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_bilinear_options) == 32);
+static_assert(offsetof(dt_nn_bilinear_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_bilinear_options, bias) == 8);
+static_assert(offsetof(dt_nn_bilinear_options, device_type) == 12);
+static_assert(offsetof(dt_nn_bilinear_options, device_index) == 16);
+static_assert(offsetof(dt_nn_bilinear_options, dtype) == 24);
+static_assert(offsetof(dt_nn_bilinear_options, reserved1) == 28);
+inline NnBilinearOptions read(const dt_nn_bilinear_options* given, const char* name) {
+  dt_nn_bilinear_options c = DT_NN_BILINEAR_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnBilinearOptions o;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 
@@ -865,6 +1168,23 @@ inline NnPreluOptions read(const dt_nn_prelu_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_nn_rrelu_options) == 32);
+static_assert(offsetof(dt_nn_rrelu_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_rrelu_options, lower) == 8);
+static_assert(offsetof(dt_nn_rrelu_options, upper) == 16);
+static_assert(offsetof(dt_nn_rrelu_options, inplace) == 24);
+static_assert(offsetof(dt_nn_rrelu_options, reserved1) == 28);
+inline NnRreluOptions read(const dt_nn_rrelu_options* given, const char* name) {
+  dt_nn_rrelu_options c = DT_NN_RRELU_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnRreluOptions o;
+  o.lower = c.lower;
+  o.upper = c.upper;
+  o.inplace = c.inplace != 0;
+  return o;
+}
+
 static_assert(sizeof(dt_nn_mse_loss_options) == 16);
 static_assert(offsetof(dt_nn_mse_loss_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_mse_loss_options, reduction) == 8);
@@ -956,6 +1276,211 @@ inline NnBceWithLogitsLossOptions read(const dt_nn_bce_with_logits_loss_options*
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
   if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   if (c.pos_weight) o.pos_weight = *Pin<dt_tensor>(c.pos_weight, "pos_weight");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_smooth_l1_loss_options) == 24);
+static_assert(offsetof(dt_nn_smooth_l1_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_smooth_l1_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_smooth_l1_loss_options, reserved1) == 12);
+static_assert(offsetof(dt_nn_smooth_l1_loss_options, beta) == 16);
+inline NnSmoothL1LossOptions read(const dt_nn_smooth_l1_loss_options* given, const char* name) {
+  dt_nn_smooth_l1_loss_options c = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnSmoothL1LossOptions o;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  o.beta = c.beta;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_huber_loss_options) == 24);
+static_assert(offsetof(dt_nn_huber_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_huber_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_huber_loss_options, reserved1) == 12);
+static_assert(offsetof(dt_nn_huber_loss_options, delta) == 16);
+inline NnHuberLossOptions read(const dt_nn_huber_loss_options* given, const char* name) {
+  dt_nn_huber_loss_options c = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnHuberLossOptions o;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  o.delta = c.delta;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_kl_div_loss_options) == 16);
+static_assert(offsetof(dt_nn_kl_div_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_kl_div_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_kl_div_loss_options, log_target) == 12);
+inline NnKlDivLossOptions read(const dt_nn_kl_div_loss_options* given, const char* name) {
+  dt_nn_kl_div_loss_options c = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnKlDivLossOptions o;
+  if (c.reduction) o.reduction = enum_value<DivergenceReduction>(c.reduction, "reduction");
+  o.log_target = c.log_target != 0;
+  return o;
+}
+
+static_assert(sizeof(dt_nn_poisson_nll_loss_options) == 32);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, log_input) == 8);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, full) == 12);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, eps) == 16);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, reduction) == 24);
+static_assert(offsetof(dt_nn_poisson_nll_loss_options, reserved1) == 28);
+inline NnPoissonNllLossOptions read(const dt_nn_poisson_nll_loss_options* given, const char* name) {
+  dt_nn_poisson_nll_loss_options c = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnPoissonNllLossOptions o;
+  o.log_input = c.log_input != 0;
+  o.full = c.full != 0;
+  o.eps = c.eps;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_gaussian_nll_loss_options) == 32);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, full) == 8);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, reserved1) == 12);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, eps) == 16);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, reduction) == 24);
+static_assert(offsetof(dt_nn_gaussian_nll_loss_options, reserved2) == 28);
+inline NnGaussianNllLossOptions read(const dt_nn_gaussian_nll_loss_options* given, const char* name) {
+  dt_nn_gaussian_nll_loss_options c = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnGaussianNllLossOptions o;
+  o.full = c.full != 0;
+  o.eps = c.eps;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_soft_margin_loss_options) == 16);
+static_assert(offsetof(dt_nn_soft_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_soft_margin_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_soft_margin_loss_options, reserved1) == 12);
+inline NnSoftMarginLossOptions read(const dt_nn_soft_margin_loss_options* given, const char* name) {
+  dt_nn_soft_margin_loss_options c = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnSoftMarginLossOptions o;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_hinge_embedding_loss_options) == 24);
+static_assert(offsetof(dt_nn_hinge_embedding_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_hinge_embedding_loss_options, margin) == 8);
+static_assert(offsetof(dt_nn_hinge_embedding_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_hinge_embedding_loss_options, reserved1) == 20);
+inline NnHingeEmbeddingLossOptions read(const dt_nn_hinge_embedding_loss_options* given, const char* name) {
+  dt_nn_hinge_embedding_loss_options c = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnHingeEmbeddingLossOptions o;
+  o.margin = c.margin;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_margin_ranking_loss_options) == 24);
+static_assert(offsetof(dt_nn_margin_ranking_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_margin_ranking_loss_options, margin) == 8);
+static_assert(offsetof(dt_nn_margin_ranking_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_margin_ranking_loss_options, reserved1) == 20);
+inline NnMarginRankingLossOptions read(const dt_nn_margin_ranking_loss_options* given, const char* name) {
+  dt_nn_margin_ranking_loss_options c = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMarginRankingLossOptions o;
+  o.margin = c.margin;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_cosine_embedding_loss_options) == 24);
+static_assert(offsetof(dt_nn_cosine_embedding_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_cosine_embedding_loss_options, margin) == 8);
+static_assert(offsetof(dt_nn_cosine_embedding_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_cosine_embedding_loss_options, reserved1) == 20);
+inline NnCosineEmbeddingLossOptions read(const dt_nn_cosine_embedding_loss_options* given, const char* name) {
+  dt_nn_cosine_embedding_loss_options c = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnCosineEmbeddingLossOptions o;
+  o.margin = c.margin;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_triplet_margin_loss_options) == 40);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, margin) == 8);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, p) == 16);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, eps) == 24);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, swap) == 32);
+static_assert(offsetof(dt_nn_triplet_margin_loss_options, reduction) == 36);
+inline NnTripletMarginLossOptions read(const dt_nn_triplet_margin_loss_options* given, const char* name) {
+  dt_nn_triplet_margin_loss_options c = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnTripletMarginLossOptions o;
+  o.margin = c.margin;
+  o.p = c.p;
+  o.eps = c.eps;
+  o.swap = c.swap != 0;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_multi_margin_loss_options) == 40);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, p) == 8);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, margin) == 16);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, weight) == 24);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, reduction) == 32);
+static_assert(offsetof(dt_nn_multi_margin_loss_options, reserved1) == 36);
+inline NnMultiMarginLossOptions read(const dt_nn_multi_margin_loss_options* given, const char* name) {
+  dt_nn_multi_margin_loss_options c = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMultiMarginLossOptions o;
+  o.p = c.p;
+  o.margin = c.margin;
+  if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_multi_label_margin_loss_options) == 16);
+static_assert(offsetof(dt_nn_multi_label_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_multi_label_margin_loss_options, reduction) == 8);
+static_assert(offsetof(dt_nn_multi_label_margin_loss_options, reserved1) == 12);
+inline NnMultiLabelMarginLossOptions read(const dt_nn_multi_label_margin_loss_options* given, const char* name) {
+  dt_nn_multi_label_margin_loss_options c = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMultiLabelMarginLossOptions o;
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_multi_label_soft_margin_loss_options) == 24);
+static_assert(offsetof(dt_nn_multi_label_soft_margin_loss_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_multi_label_soft_margin_loss_options, weight) == 8);
+static_assert(offsetof(dt_nn_multi_label_soft_margin_loss_options, reduction) == 16);
+static_assert(offsetof(dt_nn_multi_label_soft_margin_loss_options, reserved1) == 20);
+inline NnMultiLabelSoftMarginLossOptions read(const dt_nn_multi_label_soft_margin_loss_options* given, const char* name) {
+  dt_nn_multi_label_soft_margin_loss_options c = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnMultiLabelSoftMarginLossOptions o;
+  if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
+  if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
   return o;
 }
 

@@ -22,6 +22,15 @@ enum class Reduction : int32_t {
   kSum = 3,  // Their sum.
 };
 
+// How kl_div joins its elements.
+enum class DivergenceReduction : int32_t {
+  kDefault = 0,
+  kNone = 1,  // Not at all: one loss per element.
+  kMean = 2,  // Their mean.
+  kSum = 3,  // Their sum.
+  kBatchmean = 4,  // Their sum, over the size of dimension 0.
+};
+
 // How div rounds its quotient.
 enum class RoundingMode : int32_t {
   kDefault = 0,

@@ -26,8 +26,9 @@ class Linear final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     return linear(input, weight, bias);
@@ -74,8 +75,9 @@ class Conv1d final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     return (padding_mode == "zeros") ? conv1d(input, weight, bias, stride, padding, dilation, groups) : conv1d(pad(input, {padding[0], padding[0]}, padding_mode), weight, bias, stride, {0}, dilation, groups);
@@ -123,8 +125,9 @@ class Conv2d final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     return (padding_mode == "zeros") ? conv2d(input, weight, bias, stride, padding, dilation, groups) : conv2d(pad(input, {padding[1], padding[1], padding[0], padding[0]}, padding_mode), weight, bias, stride, {0, 0}, dilation, groups);
@@ -173,8 +176,9 @@ class Conv3d final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     return (padding_mode == "zeros") ? conv3d(input, weight, bias, stride, padding, dilation, groups) : conv3d(pad(input, {padding[2], padding[2], padding[1], padding[1], padding[0], padding[0]}, padding_mode), weight, bias, stride, {0, 0, 0}, dilation, groups);
@@ -223,8 +227,9 @@ class ConvTranspose1d final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     return conv_transpose1d(input, weight, bias, stride, padding, output_padding, groups, dilation);
@@ -273,8 +278,9 @@ class ConvTranspose2d final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     return conv_transpose2d(input, weight, bias, stride, padding, output_padding, groups, dilation);
@@ -324,8 +330,9 @@ class ConvTranspose3d final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     return conv_transpose3d(input, weight, bias, stride, padding, output_padding, groups, dilation);
@@ -361,8 +368,9 @@ class MaxPool1d final : public Module {
         ceil_mode(options.ceil_mode) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode);
   }
 
@@ -385,8 +393,9 @@ class MaxPool2d final : public Module {
         ceil_mode(options.ceil_mode) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return max_pool2d(input, kernel_size, stride, padding, dilation, ceil_mode);
   }
 
@@ -409,8 +418,9 @@ class MaxPool3d final : public Module {
         ceil_mode(options.ceil_mode) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return max_pool3d(input, kernel_size, stride, padding, dilation, ceil_mode);
   }
 
@@ -433,8 +443,9 @@ class AvgPool1d final : public Module {
         count_include_pad(options.count_include_pad) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return avg_pool1d(input, kernel_size, stride, padding, ceil_mode, count_include_pad);
   }
 
@@ -458,8 +469,9 @@ class AvgPool2d final : public Module {
         divisor_override(options.divisor_override) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return avg_pool2d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
   }
 
@@ -484,8 +496,9 @@ class AvgPool3d final : public Module {
         divisor_override(options.divisor_override) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return avg_pool3d(input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override);
   }
 
@@ -505,8 +518,9 @@ class AdaptiveAvgPool1d final : public Module {
         output_size(output_size.to_vector()) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return adaptive_avg_pool1d(input, output_size);
   }
 
@@ -521,8 +535,9 @@ class AdaptiveMaxPool1d final : public Module {
         output_size(output_size.to_vector()) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return adaptive_max_pool1d(input, output_size);
   }
 
@@ -540,8 +555,9 @@ class LPPool1d final : public Module {
         ceil_mode(options.ceil_mode) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return lp_pool1d(input, norm_type, kernel_size, stride, ceil_mode);
   }
 
@@ -559,8 +575,9 @@ class AdaptiveAvgPool2d final : public Module {
         output_size(expand_list(output_size, 2, "AdaptiveAvgPool2d", "output_size")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return adaptive_avg_pool2d(input, output_size);
   }
 
@@ -575,8 +592,9 @@ class AdaptiveMaxPool2d final : public Module {
         output_size(expand_list(output_size, 2, "AdaptiveMaxPool2d", "output_size")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return adaptive_max_pool2d(input, output_size);
   }
 
@@ -594,8 +612,9 @@ class LPPool2d final : public Module {
         ceil_mode(options.ceil_mode) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return lp_pool2d(input, norm_type, kernel_size, stride, ceil_mode);
   }
 
@@ -613,8 +632,9 @@ class AdaptiveAvgPool3d final : public Module {
         output_size(expand_list(output_size, 3, "AdaptiveAvgPool3d", "output_size")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return adaptive_avg_pool3d(input, output_size);
   }
 
@@ -629,8 +649,9 @@ class AdaptiveMaxPool3d final : public Module {
         output_size(expand_list(output_size, 3, "AdaptiveMaxPool3d", "output_size")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return adaptive_max_pool3d(input, output_size);
   }
 
@@ -648,8 +669,9 @@ class LPPool3d final : public Module {
         ceil_mode(options.ceil_mode) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return lp_pool3d(input, norm_type, kernel_size, stride, ceil_mode);
   }
 
@@ -669,8 +691,9 @@ class Upsample final : public Module {
         mode(options.mode) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return interpolate(input, size, scale_factor, mode);
   }
 
@@ -699,8 +722,9 @@ class BatchNorm1d final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
@@ -752,8 +776,9 @@ class BatchNorm2d final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     DT_CHECK(dim(input) == 4, kValueError, "expected 4D input");
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
@@ -786,6 +811,304 @@ class BatchNorm2d final : public Module {
   std::optional<Scalar> momentum;
 };
 
+class BatchNorm3d final : public Module {
+ public:
+  BatchNorm3d(int64_t num_features, const NnBatchNorm3dOptions& options)
+      : Module("BatchNorm3d"),
+        eps(options.eps),
+        momentum(options.momentum) {
+    const auto& affine = options.affine;
+    const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK(dim(input) == 5, kValueError, "expected 5D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (training()) {
+      const GradMode off(false);
+      if (num_batches_tracked.defined()) add_(num_batches_tracked, 1);
+    }
+    return batch_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : ((training() && (is_given(num_batches_tracked))) ? (double(1) / double(number(num_batches_tracked))) : 0), eps);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+    if (running_mean.defined()) zero_(running_mean);
+    if (running_var.defined()) fill_(running_var, 1);
+    if (num_batches_tracked.defined()) zero_(num_batches_tracked);
+  }
+
+  double eps;
+  std::optional<Scalar> momentum;
+};
+
+class InstanceNorm1d final : public Module {
+ public:
+  InstanceNorm1d(int64_t num_features, const NnInstanceNorm1dOptions& options)
+      : Module("InstanceNorm1d"),
+        eps(options.eps),
+        momentum(options.momentum) {
+    const auto& affine = options.affine;
+    const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    batched = 3;
+    register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 2) || (dim(input) == 3), kValueError, "expected 2D or 3D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+    if (running_mean.defined()) zero_(running_mean);
+    if (running_var.defined()) fill_(running_var, 1);
+    if (num_batches_tracked.defined()) zero_(num_batches_tracked);
+  }
+
+  double eps;
+  std::optional<Scalar> momentum;
+  double batched;
+};
+
+class InstanceNorm2d final : public Module {
+ public:
+  InstanceNorm2d(int64_t num_features, const NnInstanceNorm2dOptions& options)
+      : Module("InstanceNorm2d"),
+        eps(options.eps),
+        momentum(options.momentum) {
+    const auto& affine = options.affine;
+    const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    batched = 4;
+    register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "expected 3D or 4D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+    if (running_mean.defined()) zero_(running_mean);
+    if (running_var.defined()) fill_(running_var, 1);
+    if (num_batches_tracked.defined()) zero_(num_batches_tracked);
+  }
+
+  double eps;
+  std::optional<Scalar> momentum;
+  double batched;
+};
+
+class InstanceNorm3d final : public Module {
+ public:
+  InstanceNorm3d(int64_t num_features, const NnInstanceNorm3dOptions& options)
+      : Module("InstanceNorm3d"),
+        eps(options.eps),
+        momentum(options.momentum) {
+    const auto& affine = options.affine;
+    const auto& track_running_stats = options.track_running_stats;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    batched = 5;
+    register_parameter("weight", affine ? empty({num_features}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_mean", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("running_var", track_running_stats ? empty({num_features}, dtype, device) : Tensor());
+    register_buffer("num_batches_tracked", track_running_stats ? empty({}, DType::INT64, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 4) || (dim(input) == 5), kValueError, "expected 4D or 5D input");
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    return (dim(input) == batched) ? instance_norm(input, running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps) : select(instance_norm(unsqueeze(input, 0), running_mean, running_var, weight, bias, training() || (!is_given(running_mean)), (is_given(momentum)) ? value(momentum) : 0, eps), 0, 0);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    const Tensor& running_mean = state(2);
+    const Tensor& running_var = state(3);
+    const Tensor& num_batches_tracked = state(4);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+    if (running_mean.defined()) zero_(running_mean);
+    if (running_var.defined()) fill_(running_var, 1);
+    if (num_batches_tracked.defined()) zero_(num_batches_tracked);
+  }
+
+  double eps;
+  std::optional<Scalar> momentum;
+  double batched;
+};
+
+class GroupNorm final : public Module {
+ public:
+  GroupNorm(int64_t num_groups, int64_t num_channels, const NnGroupNormOptions& options)
+      : Module("GroupNorm"),
+        num_groups(num_groups),
+        eps(options.eps) {
+    const auto& affine = options.affine;
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK((num_channels % num_groups) == 0, kValueError, "num_channels (", num_channels, ") must be divisible by num_groups (", num_groups, ")");
+    register_parameter("weight", affine ? empty({num_channels}, dtype, device) : Tensor());
+    register_parameter("bias", affine && bias ? empty({num_channels}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return group_norm(input, num_groups, weight, bias, eps);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    if (weight.defined()) fill_(weight, 1);
+    if (bias.defined()) zero_(bias);
+  }
+
+  int64_t num_groups;
+  double eps;
+};
+
+class RMSNorm final : public Module {
+ public:
+  RMSNorm(IntList normalized_shape, const NnRmsNormOptions& options)
+      : Module("RMSNorm"),
+        normalized_shape(normalized_shape.to_vector()),
+        eps(options.eps) {
+    const auto& elementwise_affine = options.elementwise_affine;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    register_parameter("weight", elementwise_affine ? empty(normalized_shape, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    const Tensor& weight = state(0);
+    return rms_norm(input, normalized_shape, weight, eps);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    if (weight.defined()) fill_(weight, 1);
+  }
+
+  std::vector<int64_t> normalized_shape;
+  std::optional<double> eps;
+};
+
+class LocalResponseNorm final : public Module {
+ public:
+  LocalResponseNorm(int64_t size, const NnLocalResponseNormOptions& options)
+      : Module("LocalResponseNorm"),
+        size(size),
+        alpha(options.alpha),
+        beta(options.beta),
+        k(options.k) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return local_response_norm(input, size, alpha, beta, k);
+  }
+
+ private:
+  int64_t size;
+  double alpha;
+  double beta;
+  double k;
+};
+
 class LayerNorm final : public Module {
  public:
   LayerNorm(IntList normalized_shape, const NnLayerNormOptions& options)
@@ -801,8 +1124,9 @@ class LayerNorm final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     const Tensor& bias = state(1);
     return layer_norm(input, normalized_shape, weight, bias, eps);
@@ -830,14 +1154,111 @@ class Dropout final : public Module {
     DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? dropout_(input, p, training()) : dropout(input, p, training());
   }
 
  private:
   double p;
   bool inplace;
+};
+
+class Dropout1d final : public Module {
+ public:
+  explicit Dropout1d(const NnDropout1dOptions& options)
+      : Module("Dropout1d"),
+        p(options.p),
+        inplace(options.inplace) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return inplace ? dropout1d_(input, p, training()) : dropout1d(input, p, training());
+  }
+
+ private:
+  double p;
+  bool inplace;
+};
+
+class Dropout2d final : public Module {
+ public:
+  explicit Dropout2d(const NnDropout2dOptions& options)
+      : Module("Dropout2d"),
+        p(options.p),
+        inplace(options.inplace) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return inplace ? dropout2d_(input, p, training()) : dropout2d(input, p, training());
+  }
+
+ private:
+  double p;
+  bool inplace;
+};
+
+class Dropout3d final : public Module {
+ public:
+  explicit Dropout3d(const NnDropout3dOptions& options)
+      : Module("Dropout3d"),
+        p(options.p),
+        inplace(options.inplace) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return inplace ? dropout3d_(input, p, training()) : dropout3d(input, p, training());
+  }
+
+ private:
+  double p;
+  bool inplace;
+};
+
+class AlphaDropout final : public Module {
+ public:
+  explicit AlphaDropout(const NnAlphaDropoutOptions& options)
+      : Module("AlphaDropout"),
+        p(options.p) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return alpha_dropout(input, p, training());
+  }
+
+ private:
+  double p;
+};
+
+class FeatureAlphaDropout final : public Module {
+ public:
+  explicit FeatureAlphaDropout(const NnFeatureAlphaDropoutOptions& options)
+      : Module("FeatureAlphaDropout"),
+        p(options.p) {
+    DT_CHECK((p >= 0) && (p <= 1), kValueError, "dropout probability has to be between 0 and 1");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return feature_alpha_dropout(input, p, training());
+  }
+
+ private:
+  double p;
 };
 
 class Embedding final : public Module {
@@ -856,8 +1277,9 @@ class Embedding final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     return embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse);
   }
@@ -885,8 +1307,9 @@ class Flatten final : public Module {
         end_dim(options.end_dim) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return flatten(input, start_dim, end_dim);
   }
 
@@ -901,10 +1324,88 @@ class Identity final : public Module {
       : Module("Identity") {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return input;
   }
+};
+
+class CosineSimilarity final : public Module {
+ public:
+  explicit CosineSimilarity(const NnCosineSimilarityOptions& options)
+      : Module("CosineSimilarity"),
+        dim(options.dim),
+        eps(options.eps) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& x1 = inputs[0];
+    const Tensor& x2 = inputs[1];
+    return cosine_similarity(x1, x2, dim, eps);
+  }
+
+ private:
+  int64_t dim;
+  double eps;
+};
+
+class PairwiseDistance final : public Module {
+ public:
+  explicit PairwiseDistance(const NnPairwiseDistanceOptions& options)
+      : Module("PairwiseDistance"),
+        p(options.p),
+        eps(options.eps),
+        keepdim(options.keepdim) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& x1 = inputs[0];
+    const Tensor& x2 = inputs[1];
+    return pairwise_distance(x1, x2, p, eps, keepdim);
+  }
+
+ private:
+  double p;
+  double eps;
+  bool keepdim;
+};
+
+class Bilinear final : public Module {
+ public:
+  Bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options)
+      : Module("Bilinear") {
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    DT_CHECK(in1_features > 0, kValueError, "in1_features must be > 0, but got (in1_features=", in1_features, ")");
+    bound = double(1) / double(sqrt(in1_features));
+    register_parameter("weight", empty({out_features, in1_features, in2_features}, dtype, device));
+    register_parameter("bias", bias ? empty({out_features}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input1 = inputs[0];
+    const Tensor& input2 = inputs[1];
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    return bilinear(input1, input2, weight, bias);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight = state(0);
+    const Tensor& bias = state(1);
+    uniform_(weight, -bound, bound);
+    if (bias.defined()) uniform_(bias, -bound, bound);
+  }
+
+  double bound;
 };
 
 class ReLU final : public Module {
@@ -914,8 +1415,9 @@ class ReLU final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? relu_(input) : relu(input);
   }
 
@@ -933,8 +1435,9 @@ class LeakyReLU final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? leaky_relu_(input, negative_slope) : leaky_relu(input, negative_slope);
   }
 
@@ -951,8 +1454,9 @@ class ELU final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? elu_(input, alpha) : elu(input, alpha);
   }
 
@@ -969,8 +1473,9 @@ class Softplus final : public Module {
         threshold(options.threshold) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return softplus(input, beta, threshold);
   }
 
@@ -986,8 +1491,9 @@ class GELU final : public Module {
         approximate(options.approximate) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return gelu(input, approximate);
   }
 
@@ -1002,8 +1508,9 @@ class SiLU final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? silu_(input) : silu(input);
   }
 
@@ -1017,8 +1524,9 @@ class Sigmoid final : public Module {
       : Module("Sigmoid") {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return sigmoid(input);
   }
 
@@ -1031,8 +1539,9 @@ class LogSigmoid final : public Module {
       : Module("LogSigmoid") {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return logsigmoid(input);
   }
 };
@@ -1043,8 +1552,9 @@ class Tanh final : public Module {
       : Module("Tanh") {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return tanh(input);
   }
 
@@ -1060,8 +1570,9 @@ class Hardtanh final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? hardtanh_(input, min_val, max_val) : hardtanh(input, min_val, max_val);
   }
 
@@ -1078,8 +1589,9 @@ class ReLU6 final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? relu6_(input) : relu6(input);
   }
 
@@ -1094,8 +1606,9 @@ class Hardsigmoid final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? hardsigmoid_(input) : hardsigmoid(input);
   }
 
@@ -1110,8 +1623,9 @@ class Hardswish final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? hardswish_(input) : hardswish(input);
   }
 
@@ -1126,8 +1640,9 @@ class Hardshrink final : public Module {
         lambd(options.lambd) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return hardshrink(input, lambd);
   }
 
@@ -1142,8 +1657,9 @@ class Softshrink final : public Module {
         lambd(options.lambd) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return softshrink(input, lambd);
   }
 
@@ -1157,8 +1673,9 @@ class Tanhshrink final : public Module {
       : Module("Tanhshrink") {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return tanhshrink(input);
   }
 };
@@ -1172,8 +1689,9 @@ class Threshold final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? threshold_(input, threshold, value) : dt::threshold(input, threshold, value);
   }
 
@@ -1189,8 +1707,9 @@ class Softsign final : public Module {
       : Module("Softsign") {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return softsign(input);
   }
 };
@@ -1202,8 +1721,9 @@ class SELU final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? selu_(input) : selu(input);
   }
 
@@ -1219,8 +1739,9 @@ class CELU final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? celu_(input, alpha) : celu(input, alpha);
   }
 
@@ -1236,8 +1757,9 @@ class Mish final : public Module {
         inplace(options.inplace) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return inplace ? mish_(input) : mish(input);
   }
 
@@ -1252,8 +1774,9 @@ class GLU final : public Module {
         dim(options.dim) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return glu(input, dim);
   }
 
@@ -1273,8 +1796,9 @@ class PReLU final : public Module {
     initialize();
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     const Tensor& weight = state(0);
     return prelu(input, weight);
   }
@@ -1289,6 +1813,27 @@ class PReLU final : public Module {
   double init;
 };
 
+class RReLU final : public Module {
+ public:
+  explicit RReLU(const NnRreluOptions& options)
+      : Module("RReLU"),
+        lower(options.lower),
+        upper(options.upper),
+        inplace(options.inplace) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return inplace ? rrelu_(input, lower, upper, training()) : rrelu(input, lower, upper, training());
+  }
+
+ private:
+  double lower;
+  double upper;
+  bool inplace;
+};
+
 class Softmin final : public Module {
  public:
   explicit Softmin(int64_t dim)
@@ -1296,8 +1841,9 @@ class Softmin final : public Module {
         dim(dim) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return softmin(input, dim);
   }
 
@@ -1312,13 +1858,28 @@ class Softmax final : public Module {
         dim(dim) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return softmax(input, dim);
   }
 
  private:
   int64_t dim;
+};
+
+class Softmax2d final : public Module {
+ public:
+  Softmax2d()
+      : Module("Softmax2d") {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    DT_CHECK((dim(input) == 3) || (dim(input) == 4), kValueError, "Softmax2d: expected input to be 3D or 4D");
+    return softmax(input, -3);
+  }
 };
 
 class LogSoftmax final : public Module {
@@ -1328,8 +1889,9 @@ class LogSoftmax final : public Module {
         dim(dim) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return log_softmax(input, dim);
   }
 
@@ -1344,8 +1906,10 @@ class MSELoss final : public Module {
         reduction(options.reduction) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
     return mse_loss(input, target, reduction);
   }
 
@@ -1360,8 +1924,10 @@ class L1Loss final : public Module {
         reduction(options.reduction) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
     return l1_loss(input, target, reduction);
   }
 
@@ -1378,8 +1944,10 @@ class NLLLoss final : public Module {
         reduction(options.reduction) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
     return nll_loss(input, target, weight, ignore_index, reduction);
   }
 
@@ -1399,8 +1967,10 @@ class CrossEntropyLoss final : public Module {
         label_smoothing(options.label_smoothing) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
     return cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing);
   }
 
@@ -1419,8 +1989,10 @@ class BCELoss final : public Module {
         reduction(options.reduction) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
     return binary_cross_entropy(input, target, weight, reduction);
   }
 
@@ -1438,8 +2010,10 @@ class BCEWithLogitsLoss final : public Module {
         pos_weight(options.pos_weight) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (!target.defined()) fail_target(true);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
     return binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight);
   }
 
@@ -1447,6 +2021,284 @@ class BCEWithLogitsLoss final : public Module {
   Tensor weight;
   Reduction reduction;
   Tensor pos_weight;
+};
+
+class SmoothL1Loss final : public Module {
+ public:
+  explicit SmoothL1Loss(const NnSmoothL1LossOptions& options)
+      : Module("SmoothL1Loss"),
+        reduction(options.reduction),
+        beta(options.beta) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return smooth_l1_loss(input, target, reduction, beta);
+  }
+
+ private:
+  Reduction reduction;
+  double beta;
+};
+
+class HuberLoss final : public Module {
+ public:
+  explicit HuberLoss(const NnHuberLossOptions& options)
+      : Module("HuberLoss"),
+        reduction(options.reduction),
+        delta(options.delta) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return huber_loss(input, target, reduction, delta);
+  }
+
+ private:
+  Reduction reduction;
+  double delta;
+};
+
+class KLDivLoss final : public Module {
+ public:
+  explicit KLDivLoss(const NnKlDivLossOptions& options)
+      : Module("KLDivLoss"),
+        reduction(options.reduction),
+        log_target(options.log_target) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return kl_div(input, target, reduction, log_target);
+  }
+
+ private:
+  DivergenceReduction reduction;
+  bool log_target;
+};
+
+class PoissonNLLLoss final : public Module {
+ public:
+  explicit PoissonNLLLoss(const NnPoissonNllLossOptions& options)
+      : Module("PoissonNLLLoss"),
+        log_input(options.log_input),
+        full(options.full),
+        eps(options.eps),
+        reduction(options.reduction) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return poisson_nll_loss(input, target, log_input, full, eps, reduction);
+  }
+
+ private:
+  bool log_input;
+  bool full;
+  double eps;
+  Reduction reduction;
+};
+
+class GaussianNLLLoss final : public Module {
+ public:
+  explicit GaussianNLLLoss(const NnGaussianNllLossOptions& options)
+      : Module("GaussianNLLLoss"),
+        full(options.full),
+        eps(options.eps),
+        reduction(options.reduction) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 3, 3);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    const Tensor& var = inputs[2];
+    return gaussian_nll_loss(input, target, var, full, eps, reduction);
+  }
+
+ private:
+  bool full;
+  double eps;
+  Reduction reduction;
+};
+
+class SoftMarginLoss final : public Module {
+ public:
+  explicit SoftMarginLoss(const NnSoftMarginLossOptions& options)
+      : Module("SoftMarginLoss"),
+        reduction(options.reduction) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return soft_margin_loss(input, target, reduction);
+  }
+
+ private:
+  Reduction reduction;
+};
+
+class HingeEmbeddingLoss final : public Module {
+ public:
+  explicit HingeEmbeddingLoss(const NnHingeEmbeddingLossOptions& options)
+      : Module("HingeEmbeddingLoss"),
+        margin(options.margin),
+        reduction(options.reduction) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return hinge_embedding_loss(input, target, margin, reduction);
+  }
+
+ private:
+  double margin;
+  Reduction reduction;
+};
+
+class MarginRankingLoss final : public Module {
+ public:
+  explicit MarginRankingLoss(const NnMarginRankingLossOptions& options)
+      : Module("MarginRankingLoss"),
+        margin(options.margin),
+        reduction(options.reduction) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 3, 3);
+    const Tensor& input1 = inputs[0];
+    const Tensor& input2 = inputs[1];
+    const Tensor& target = inputs[2];
+    return margin_ranking_loss(input1, input2, target, margin, reduction);
+  }
+
+ private:
+  double margin;
+  Reduction reduction;
+};
+
+class CosineEmbeddingLoss final : public Module {
+ public:
+  explicit CosineEmbeddingLoss(const NnCosineEmbeddingLossOptions& options)
+      : Module("CosineEmbeddingLoss"),
+        margin(options.margin),
+        reduction(options.reduction) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 3, 3);
+    const Tensor& input1 = inputs[0];
+    const Tensor& input2 = inputs[1];
+    const Tensor& target = inputs[2];
+    return cosine_embedding_loss(input1, input2, target, margin, reduction);
+  }
+
+ private:
+  double margin;
+  Reduction reduction;
+};
+
+class TripletMarginLoss final : public Module {
+ public:
+  explicit TripletMarginLoss(const NnTripletMarginLossOptions& options)
+      : Module("TripletMarginLoss"),
+        margin(options.margin),
+        p(options.p),
+        eps(options.eps),
+        swap(options.swap),
+        reduction(options.reduction) {
+    DT_CHECK(margin > 0, kValueError, "TripletMarginLoss: expected margin to be greater than 0, got ", margin, " instead");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 3, 3);
+    const Tensor& anchor = inputs[0];
+    const Tensor& positive = inputs[1];
+    const Tensor& negative = inputs[2];
+    return triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction);
+  }
+
+ private:
+  double margin;
+  double p;
+  double eps;
+  bool swap;
+  Reduction reduction;
+};
+
+class MultiMarginLoss final : public Module {
+ public:
+  explicit MultiMarginLoss(const NnMultiMarginLossOptions& options)
+      : Module("MultiMarginLoss"),
+        p(options.p),
+        margin(options.margin),
+        weight(options.weight),
+        reduction(options.reduction) {
+    DT_CHECK((p == 1) || (p == 2), kValueError, "only p == 1 and p == 2 supported");
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return multi_margin_loss(input, target, p, margin, weight, reduction);
+  }
+
+ private:
+  int64_t p;
+  double margin;
+  Tensor weight;
+  Reduction reduction;
+};
+
+class MultiLabelMarginLoss final : public Module {
+ public:
+  explicit MultiLabelMarginLoss(const NnMultiLabelMarginLossOptions& options)
+      : Module("MultiLabelMarginLoss"),
+        reduction(options.reduction) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return multilabel_margin_loss(input, target, reduction);
+  }
+
+ private:
+  Reduction reduction;
+};
+
+class MultiLabelSoftMarginLoss final : public Module {
+ public:
+  explicit MultiLabelSoftMarginLoss(const NnMultiLabelSoftMarginLossOptions& options)
+      : Module("MultiLabelSoftMarginLoss"),
+        weight(options.weight),
+        reduction(options.reduction) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 2, 2);
+    const Tensor& input = inputs[0];
+    const Tensor& target = inputs[1];
+    return multilabel_soft_margin_loss(input, target, weight, reduction);
+  }
+
+ private:
+  Tensor weight;
+  Reduction reduction;
 };
 
 class Unflatten final : public Module {
@@ -1457,8 +2309,9 @@ class Unflatten final : public Module {
         unflattened_size(unflattened_size.to_vector()) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return unflatten(input, dim, unflattened_size);
   }
 
@@ -1478,8 +2331,9 @@ class Fold final : public Module {
         stride(expand_list(options.stride, 2, "Fold", "stride")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return fold(input, output_size, kernel_size, dilation, padding, stride);
   }
 
@@ -1501,8 +2355,9 @@ class Unfold final : public Module {
         stride(expand_list(options.stride, 2, "Unfold", "stride")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return im2col(input, kernel_size, dilation, padding, stride);
   }
 
@@ -1520,8 +2375,9 @@ class PixelShuffle final : public Module {
         upscale_factor(upscale_factor) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pixel_shuffle(input, upscale_factor);
   }
 
@@ -1536,8 +2392,9 @@ class PixelUnshuffle final : public Module {
         downscale_factor(downscale_factor) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pixel_unshuffle(input, downscale_factor);
   }
 
@@ -1552,8 +2409,9 @@ class ChannelShuffle final : public Module {
         groups(groups) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return channel_shuffle(input, groups);
   }
 
@@ -1568,8 +2426,9 @@ class ZeroPad1d final : public Module {
         padding(expand_list(padding, 2, "ZeroPad1d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding);
   }
 
@@ -1584,8 +2443,9 @@ class ZeroPad2d final : public Module {
         padding(expand_list(padding, 4, "ZeroPad2d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding);
   }
 
@@ -1600,8 +2460,9 @@ class ZeroPad3d final : public Module {
         padding(expand_list(padding, 6, "ZeroPad3d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding);
   }
 
@@ -1617,8 +2478,9 @@ class ConstantPad1d final : public Module {
         value(value) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "constant", value);
   }
 
@@ -1635,8 +2497,9 @@ class ConstantPad2d final : public Module {
         value(value) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "constant", value);
   }
 
@@ -1653,8 +2516,9 @@ class ConstantPad3d final : public Module {
         value(value) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "constant", value);
   }
 
@@ -1670,8 +2534,9 @@ class ReflectionPad1d final : public Module {
         padding(expand_list(padding, 2, "ReflectionPad1d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "reflect");
   }
 
@@ -1686,8 +2551,9 @@ class ReflectionPad2d final : public Module {
         padding(expand_list(padding, 4, "ReflectionPad2d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "reflect");
   }
 
@@ -1702,8 +2568,9 @@ class ReflectionPad3d final : public Module {
         padding(expand_list(padding, 6, "ReflectionPad3d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "reflect");
   }
 
@@ -1718,8 +2585,9 @@ class ReplicationPad1d final : public Module {
         padding(expand_list(padding, 2, "ReplicationPad1d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "replicate");
   }
 
@@ -1734,8 +2602,9 @@ class ReplicationPad2d final : public Module {
         padding(expand_list(padding, 4, "ReplicationPad2d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "replicate");
   }
 
@@ -1750,8 +2619,9 @@ class ReplicationPad3d final : public Module {
         padding(expand_list(padding, 6, "ReplicationPad3d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "replicate");
   }
 
@@ -1766,8 +2636,9 @@ class CircularPad1d final : public Module {
         padding(expand_list(padding, 2, "CircularPad1d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "circular");
   }
 
@@ -1782,8 +2653,9 @@ class CircularPad2d final : public Module {
         padding(expand_list(padding, 4, "CircularPad2d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "circular");
   }
 
@@ -1798,8 +2670,9 @@ class CircularPad3d final : public Module {
         padding(expand_list(padding, 6, "CircularPad3d", "padding")) {
   }
 
-  Tensor forward(const Tensor& input, const Tensor& target) override {
-    if (target.defined()) fail_target(false);
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
     return pad(input, padding, "circular");
   }
 
@@ -1909,12 +2782,60 @@ Ref<Module> nn_batch_norm2d(int64_t num_features, const NnBatchNorm2dOptions& op
   return Ref<Module>::adopt(new BatchNorm2d(num_features, options));
 }
 
+Ref<Module> nn_batch_norm3d(int64_t num_features, const NnBatchNorm3dOptions& options) {
+  return Ref<Module>::adopt(new BatchNorm3d(num_features, options));
+}
+
+Ref<Module> nn_instance_norm1d(int64_t num_features, const NnInstanceNorm1dOptions& options) {
+  return Ref<Module>::adopt(new InstanceNorm1d(num_features, options));
+}
+
+Ref<Module> nn_instance_norm2d(int64_t num_features, const NnInstanceNorm2dOptions& options) {
+  return Ref<Module>::adopt(new InstanceNorm2d(num_features, options));
+}
+
+Ref<Module> nn_instance_norm3d(int64_t num_features, const NnInstanceNorm3dOptions& options) {
+  return Ref<Module>::adopt(new InstanceNorm3d(num_features, options));
+}
+
+Ref<Module> nn_group_norm(int64_t num_groups, int64_t num_channels, const NnGroupNormOptions& options) {
+  return Ref<Module>::adopt(new GroupNorm(num_groups, num_channels, options));
+}
+
+Ref<Module> nn_rms_norm(IntList normalized_shape, const NnRmsNormOptions& options) {
+  return Ref<Module>::adopt(new RMSNorm(normalized_shape, options));
+}
+
+Ref<Module> nn_local_response_norm(int64_t size, const NnLocalResponseNormOptions& options) {
+  return Ref<Module>::adopt(new LocalResponseNorm(size, options));
+}
+
 Ref<Module> nn_layer_norm(IntList normalized_shape, const NnLayerNormOptions& options) {
   return Ref<Module>::adopt(new LayerNorm(normalized_shape, options));
 }
 
 Ref<Module> nn_dropout(const NnDropoutOptions& options) {
   return Ref<Module>::adopt(new Dropout(options));
+}
+
+Ref<Module> nn_dropout1d(const NnDropout1dOptions& options) {
+  return Ref<Module>::adopt(new Dropout1d(options));
+}
+
+Ref<Module> nn_dropout2d(const NnDropout2dOptions& options) {
+  return Ref<Module>::adopt(new Dropout2d(options));
+}
+
+Ref<Module> nn_dropout3d(const NnDropout3dOptions& options) {
+  return Ref<Module>::adopt(new Dropout3d(options));
+}
+
+Ref<Module> nn_alpha_dropout(const NnAlphaDropoutOptions& options) {
+  return Ref<Module>::adopt(new AlphaDropout(options));
+}
+
+Ref<Module> nn_feature_alpha_dropout(const NnFeatureAlphaDropoutOptions& options) {
+  return Ref<Module>::adopt(new FeatureAlphaDropout(options));
 }
 
 Ref<Module> nn_embedding(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingOptions& options) {
@@ -1927,6 +2848,18 @@ Ref<Module> nn_flatten(const NnFlattenOptions& options) {
 
 Ref<Module> nn_identity() {
   return Ref<Module>::adopt(new Identity());
+}
+
+Ref<Module> nn_cosine_similarity(const NnCosineSimilarityOptions& options) {
+  return Ref<Module>::adopt(new CosineSimilarity(options));
+}
+
+Ref<Module> nn_pairwise_distance(const NnPairwiseDistanceOptions& options) {
+  return Ref<Module>::adopt(new PairwiseDistance(options));
+}
+
+Ref<Module> nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options) {
+  return Ref<Module>::adopt(new Bilinear(in1_features, in2_features, out_features, options));
 }
 
 Ref<Module> nn_relu(const NnReluOptions& options) {
@@ -2021,12 +2954,20 @@ Ref<Module> nn_prelu(const NnPreluOptions& options) {
   return Ref<Module>::adopt(new PReLU(options));
 }
 
+Ref<Module> nn_rrelu(const NnRreluOptions& options) {
+  return Ref<Module>::adopt(new RReLU(options));
+}
+
 Ref<Module> nn_softmin(int64_t dim) {
   return Ref<Module>::adopt(new Softmin(dim));
 }
 
 Ref<Module> nn_softmax(int64_t dim) {
   return Ref<Module>::adopt(new Softmax(dim));
+}
+
+Ref<Module> nn_softmax2d() {
+  return Ref<Module>::adopt(new Softmax2d());
 }
 
 Ref<Module> nn_log_softmax(int64_t dim) {
@@ -2055,6 +2996,58 @@ Ref<Module> nn_bce_loss(const NnBceLossOptions& options) {
 
 Ref<Module> nn_bce_with_logits_loss(const NnBceWithLogitsLossOptions& options) {
   return Ref<Module>::adopt(new BCEWithLogitsLoss(options));
+}
+
+Ref<Module> nn_smooth_l1_loss(const NnSmoothL1LossOptions& options) {
+  return Ref<Module>::adopt(new SmoothL1Loss(options));
+}
+
+Ref<Module> nn_huber_loss(const NnHuberLossOptions& options) {
+  return Ref<Module>::adopt(new HuberLoss(options));
+}
+
+Ref<Module> nn_kl_div_loss(const NnKlDivLossOptions& options) {
+  return Ref<Module>::adopt(new KLDivLoss(options));
+}
+
+Ref<Module> nn_poisson_nll_loss(const NnPoissonNllLossOptions& options) {
+  return Ref<Module>::adopt(new PoissonNLLLoss(options));
+}
+
+Ref<Module> nn_gaussian_nll_loss(const NnGaussianNllLossOptions& options) {
+  return Ref<Module>::adopt(new GaussianNLLLoss(options));
+}
+
+Ref<Module> nn_soft_margin_loss(const NnSoftMarginLossOptions& options) {
+  return Ref<Module>::adopt(new SoftMarginLoss(options));
+}
+
+Ref<Module> nn_hinge_embedding_loss(const NnHingeEmbeddingLossOptions& options) {
+  return Ref<Module>::adopt(new HingeEmbeddingLoss(options));
+}
+
+Ref<Module> nn_margin_ranking_loss(const NnMarginRankingLossOptions& options) {
+  return Ref<Module>::adopt(new MarginRankingLoss(options));
+}
+
+Ref<Module> nn_cosine_embedding_loss(const NnCosineEmbeddingLossOptions& options) {
+  return Ref<Module>::adopt(new CosineEmbeddingLoss(options));
+}
+
+Ref<Module> nn_triplet_margin_loss(const NnTripletMarginLossOptions& options) {
+  return Ref<Module>::adopt(new TripletMarginLoss(options));
+}
+
+Ref<Module> nn_multi_margin_loss(const NnMultiMarginLossOptions& options) {
+  return Ref<Module>::adopt(new MultiMarginLoss(options));
+}
+
+Ref<Module> nn_multi_label_margin_loss(const NnMultiLabelMarginLossOptions& options) {
+  return Ref<Module>::adopt(new MultiLabelMarginLoss(options));
+}
+
+Ref<Module> nn_multi_label_soft_margin_loss(const NnMultiLabelSoftMarginLossOptions& options) {
+  return Ref<Module>::adopt(new MultiLabelSoftMarginLoss(options));
 }
 
 Ref<Module> nn_unflatten(int64_t dim, IntList unflattened_size) {

@@ -106,12 +106,56 @@ Ref<Module> nn_batch_norm1d(int64_t num_features, const NnBatchNorm1dOptions& op
 // running ones.
 Ref<Module> nn_batch_norm2d(int64_t num_features, const NnBatchNorm2dOptions& options);
 
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, depth,
+// height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+// evaluation the running ones.
+Ref<Module> nn_batch_norm3d(int64_t num_features, const NnBatchNorm3dOptions& options);
+
+// BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or without the
+// batch.
+Ref<Module> nn_instance_norm1d(int64_t num_features, const NnInstanceNorm1dOptions& options);
+
+// BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height, width], or
+// without the batch.
+Ref<Module> nn_instance_norm2d(int64_t num_features, const NnInstanceNorm2dOptions& options);
+
+// BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height, width],
+// or without the batch.
+Ref<Module> nn_instance_norm3d(int64_t num_features, const NnInstanceNorm3dOptions& options);
+
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of channels
+// of [batch, channels, ...] (arXiv 1803.08494).
+Ref<Module> nn_group_norm(int64_t num_groups, int64_t num_channels, const NnGroupNormOptions& options);
+
+// input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+// 1910.07467).
+Ref<Module> nn_rms_norm(IntList normalized_shape, const NnRmsNormOptions& options);
+
+// input / (k + alpha * mean of the squares of neighbouring channels)^beta.
+Ref<Module> nn_local_response_norm(int64_t size, const NnLocalResponseNormOptions& options);
+
 // (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
 // dimensions (arXiv 1607.06450).
 Ref<Module> nn_layer_norm(IntList normalized_shape, const NnLayerNormOptions& options);
 
 // In training, sets elements to 0 at random and scales the others by 1 / (1 - p).
 Ref<Module> nn_dropout(const NnDropoutOptions& options);
+
+// Dropout of whole channels of [batch, channels, length], or without the batch.
+Ref<Module> nn_dropout1d(const NnDropout1dOptions& options);
+
+// Dropout of whole channels of [batch, channels, height, width].
+Ref<Module> nn_dropout2d(const NnDropout2dOptions& options);
+
+// Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+Ref<Module> nn_dropout3d(const NnDropout3dOptions& options);
+
+// In training, sets elements to the lowest value of SELU at random, and keeps mean and variance
+// (arXiv 1706.02515).
+Ref<Module> nn_alpha_dropout(const NnAlphaDropoutOptions& options);
+
+// AlphaDropout of whole channels.
+Ref<Module> nn_feature_alpha_dropout(const NnFeatureAlphaDropoutOptions& options);
 
 // A table of rows, looked up by integer indices: [...] becomes [..., embedding_dim].
 Ref<Module> nn_embedding(int64_t num_embeddings, int64_t embedding_dim, const NnEmbeddingOptions& options);
@@ -121,6 +165,15 @@ Ref<Module> nn_flatten(const NnFlattenOptions& options);
 
 // The input as it is.
 Ref<Module> nn_identity();
+
+// Cosine of the angle between vectors along a dimension.
+Ref<Module> nn_cosine_similarity(const NnCosineSimilarityOptions& options);
+
+// norm(x1 - x2 + eps) along the last dimension.
+Ref<Module> nn_pairwise_distance(const NnPairwiseDistanceOptions& options);
+
+// input1 @ weight[k] @ input2 + bias, for each row and each k.
+Ref<Module> nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, const NnBilinearOptions& options);
 
 // max(0, input).
 Ref<Module> nn_relu(const NnReluOptions& options);
@@ -192,11 +245,18 @@ Ref<Module> nn_glu(const NnGluOptions& options);
 // input where it is positive, weight * input elsewhere.
 Ref<Module> nn_prelu(const NnPreluOptions& options);
 
+// LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+// 1505.00853).
+Ref<Module> nn_rrelu(const NnRreluOptions& options);
+
 // softmax of -input.
 Ref<Module> nn_softmin(int64_t dim);
 
 // exp(input) / sum(exp(input)) along a dimension.
 Ref<Module> nn_softmax(int64_t dim);
+
+// softmax over the channels of [batch, channels, height, width], or without the batch.
+Ref<Module> nn_softmax2d();
 
 // log(softmax(input)), without overflow.
 Ref<Module> nn_log_softmax(int64_t dim);
@@ -219,6 +279,51 @@ Ref<Module> nn_bce_loss(const NnBceLossOptions& options);
 
 // BCELoss of sigmoid(input), without overflow.
 Ref<Module> nn_bce_with_logits_loss(const NnBceWithLogitsLossOptions& options);
+
+// 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+// 1504.08083).
+Ref<Module> nn_smooth_l1_loss(const NnSmoothL1LossOptions& options);
+
+// 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+Ref<Module> nn_huber_loss(const NnHuberLossOptions& options);
+
+// The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
+Ref<Module> nn_kl_div_loss(const NnKlDivLossOptions& options);
+
+// exp(input) - target * input, or input - target * log(input + eps), of the means of Poisson
+// distributions.
+Ref<Module> nn_poisson_nll_loss(const NnPoissonNllLossOptions& options);
+
+// 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal distributions.
+Ref<Module> nn_gaussian_nll_loss(const NnGaussianNllLossOptions& options);
+
+// log(1 + exp(-target * input)), for targets of 1 and -1.
+Ref<Module> nn_soft_margin_loss(const NnSoftMarginLossOptions& options);
+
+// A distance where the target is 1, max(0, margin - distance) where it is -1.
+Ref<Module> nn_hinge_embedding_loss(const NnHingeEmbeddingLossOptions& options);
+
+// max(0, -target * (input1 - input2) + margin): the first should be larger where the target is 1,
+// the second where it is -1.
+Ref<Module> nn_margin_ranking_loss(const NnMarginRankingLossOptions& options);
+
+// 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between vectors
+// [batch, size] or [size].
+Ref<Module> nn_cosine_embedding_loss(const NnCosineEmbeddingLossOptions& options);
+
+// max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+Ref<Module> nn_triplet_margin_loss(const NnTripletMarginLossOptions& options);
+
+// The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+// without the target's own.
+Ref<Module> nn_multi_margin_loss(const NnMultiMarginLossOptions& options);
+
+// The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first -1 and
+// all other classes, over the number of classes.
+Ref<Module> nn_multi_label_margin_loss(const NnMultiLabelMarginLossOptions& options);
+
+// The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
+Ref<Module> nn_multi_label_soft_margin_loss(const NnMultiLabelSoftMarginLossOptions& options);
 
 // Splits one dimension into several.
 Ref<Module> nn_unflatten(int64_t dim, IntList unflattened_size);

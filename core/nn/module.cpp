@@ -10,13 +10,22 @@
 
 namespace dt {
 
-Tensor Module::forward(const Tensor&, const Tensor&) {
+Tensor Module::forward(TensorList) {
   fail(Code::kNotImplemented, "Module [", kind_, "] is missing the required \"forward\" function");
 }
 
-void Module::fail_target(bool wanted) const {
-  fail(Code::kTypeError, kind_,
-       wanted ? ".forward needs a target" : ".forward takes one input and no target");
+void Module::check_inputs(TensorList inputs, int64_t least, int64_t most) const {
+  const int64_t given = inputs.size();
+  const int64_t wanted = given < least ? least : most;
+  DT_CHECK(given >= least && given <= most, kTypeError, kind_, ".forward takes ", wanted,
+           wanted == 1 ? " input" : " inputs", ", but ", given, given == 1 ? " was" : " were",
+           " given");
+  for (int64_t i = 0; i < least; ++i)
+    DT_CHECK(inputs[i].defined(), kTypeError, kind_, ".forward: input ", i, " is missing");
+}
+
+Tensor forward(Module& module, const Tensor& input, const Tensor& target) {
+  return target.defined() ? module.forward({input, target}) : module.forward({input});
 }
 
 // Visits this module and everything below it, children after their parent.
@@ -173,9 +182,9 @@ const Ref<Module>& Module::child(int64_t i) const {
   return children_[i].second;
 }
 
-Tensor Sequential::forward(const Tensor& input, const Tensor& target) {
-  if (target.defined()) fail_target(false);
-  Tensor x = input;
+Tensor Sequential::forward(TensorList inputs) {
+  check_inputs(inputs, 1, 1);
+  Tensor x = inputs[0];
   for (int64_t i = 0; i < child_count();) i += run_from(i, &x);
   return x;
 }
@@ -190,7 +199,7 @@ int64_t Sequential::run_from(int64_t i, Tensor* x) {
       return 2;
     }
   }
-  *x = child(i)->forward(*x, Tensor());
+  *x = child(i)->forward({*x});
   return 1;
 }
 

@@ -20,8 +20,9 @@ class Module : public RefCounted {
   virtual ~Module() = default;
   static void destroy(Module* m) { delete m; }
 
-  // Most modules take one input; losses take a second, the target.
-  virtual Tensor forward(const Tensor& input, const Tensor& target);
+  // Most modules take one input; losses take more: the target, or what is compared. One that may
+  // be left out is undefined, or not in the list.
+  virtual Tensor forward(TensorList inputs);
   // What the module applies to each element, if a layer before it may do so in its place; kDefault:
   // no such thing.
   virtual Activation activation() const { return Activation::kDefault; }
@@ -60,7 +61,8 @@ class Module : public RefCounted {
  protected:
   // The state of a layer, in the order of its row; undefined where a setting leaves it out.
   const Tensor& state(int i) const { return state_[i].tensor; }
-  [[noreturn]] void fail_target(bool wanted) const;
+  // Refuses fewer inputs than `least`, or more than `most`, of which the first are needed.
+  void check_inputs(TensorList inputs, int64_t least, int64_t most) const;
 
  private:
   struct State {
@@ -81,11 +83,14 @@ class Module : public RefCounted {
   std::vector<std::pair<std::string, Ref<Module>>> children_;
 };
 
+// Applies a module to an input and, unless it is undefined, a target.
+Tensor forward(Module& module, const Tensor& input, const Tensor& target);
+
 // Runs its children one after another.
 class Sequential final : public Module {
  public:
   Sequential() : Module("Sequential") {}
-  Tensor forward(const Tensor& input, const Tensor& target) override;
+  Tensor forward(TensorList inputs) override;
   void append(const Ref<Module>& child) { register_module(std::to_string(child_count()), child); }
 
  private:

@@ -18,6 +18,12 @@ inline void check_floating(const Tensor& x, const char* kernel) {
            type_word(x.dtype()), "'");
 }
 
+// Of a result that PyTorch writes into a tensor of this dtype.
+inline void check_output_dtype(DType dtype) {
+  DT_CHECK(is_floating(dtype), kRuntimeError,
+           "result type Float can't be cast to the desired output type ", type_word(dtype));
+}
+
 // A function that has no derivative by an argument refuses one that requires grad.
 inline void check_constant(const Tensor& x, const char* function, const char* argument) {
   DT_CHECK(!x.defined() || !grad_enabled() || !x.requires_grad(), kRuntimeError, "The function '",

@@ -28,6 +28,74 @@ Tensor l1_loss(
     const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
     const Tensor& weight = {});
 
+// 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+// 1504.08083).
+Tensor smooth_l1_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    double beta = 1.0);
+
+// 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+Tensor huber_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    double delta = 1.0, const Tensor& weight = {});
+
+// The Kullback-Leibler divergence: target * (log(target) - input).
+Tensor kl_div(
+    const Tensor& input, const Tensor& target,
+    DivergenceReduction reduction = DivergenceReduction::kMean, bool log_target = false);
+
+// exp(input) - target * input, or input - target * log(input + eps): the negative logarithm of the
+// target's probability.
+Tensor poisson_nll_loss(
+    const Tensor& input, const Tensor& target, bool log_input = true, bool full = false,
+    double eps = 1e-08, Reduction reduction = Reduction::kMean);
+
+// 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's density.
+Tensor gaussian_nll_loss(
+    const Tensor& input, const Tensor& target, const Operand& var, bool full = false,
+    double eps = 1e-06, Reduction reduction = Reduction::kMean);
+
+// log(1 + exp(-target * input)).
+Tensor soft_margin_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean);
+
+// input where target is 1, max(0, margin - input) where it is -1; both where it is neither.
+Tensor hinge_embedding_loss(
+    const Tensor& input, const Tensor& target, double margin = 1.0,
+    Reduction reduction = Reduction::kMean);
+
+// max(0, -target * (input1 - input2) + margin).
+Tensor margin_ranking_loss(
+    const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0.0,
+    Reduction reduction = Reduction::kMean);
+
+// 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the angle
+// between the two.
+Tensor cosine_embedding_loss(
+    const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0.0,
+    Reduction reduction = Reduction::kMean);
+
+// max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+Tensor triplet_margin_loss(
+    const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin = 1.0,
+    double p = 2.0, double eps = 1e-06, bool swap = false, Reduction reduction = Reduction::kMean);
+
+// The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+// without the term of the target itself.
+Tensor multi_margin_loss(
+    const Tensor& input, const Tensor& target, int64_t p = 1, double margin = 1.0,
+    const Tensor& weight = {}, Reduction reduction = Reduction::kMean);
+
+// The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other classes,
+// over the number of classes.
+Tensor multilabel_margin_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean);
+
+// The mean over the classes of binary_cross_entropy_with_logits.
+Tensor multilabel_soft_margin_loss(
+    const Tensor& input, const Tensor& target, const Tensor& weight = {},
+    Reduction reduction = Reduction::kMean);
+
 // Negative log-likelihood: -weight[target] * input[target].
 Tensor nll_loss(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},

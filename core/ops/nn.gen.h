@@ -42,6 +42,29 @@ Tensor layer_norm(
     const Tensor& input, IntList normalized_shape, const Tensor& weight = {},
     const Tensor& bias = {}, double eps = 1e-05);
 
+// input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+// 1910.07467).
+Tensor rms_norm(
+    const Tensor& input, IntList normalized_shape, const Tensor& weight = {},
+    std::optional<double> eps = {});
+
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over each
+// image's groups of channels (arXiv 1803.08494).
+Tensor group_norm(
+    const Tensor& input, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
+    double eps = 1e-05);
+
+// batch_norm of each image by itself (arXiv 1607.08022).
+Tensor instance_norm(
+    const Tensor& input, const Tensor& running_mean = {}, const Tensor& running_var = {},
+    const Tensor& weight = {}, const Tensor& bias = {}, bool use_input_stats = true,
+    double momentum = 0.1, double eps = 1e-05);
+
+// input / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that are
+// missing count as 0.
+Tensor local_response_norm(
+    const Tensor& input, int64_t size, double alpha = 0.0001, double beta = 0.75, double k = 1.0);
+
 // exp(input) / sum(exp(input)) along a dimension, without overflow.
 Tensor softmax(const Tensor& input, int64_t dim, DType dtype = DType::kDefault);
 
@@ -53,6 +76,53 @@ Tensor dropout(const Tensor& input, double p = 0.5, bool training = true);
 
 // In-place version of `dropout`.
 const Tensor& dropout_(const Tensor& input, double p = 0.5, bool training = true);
+
+// Dropout of whole channels of [batch, channels, length] or [channels, length].
+Tensor dropout1d(const Tensor& input, double p = 0.5, bool training = true);
+
+// In-place version of `dropout1d`.
+const Tensor& dropout1d_(const Tensor& input, double p = 0.5, bool training = true);
+
+// Dropout of whole channels of [batch, channels, ...].
+Tensor dropout2d(const Tensor& input, double p = 0.5, bool training = true);
+
+// In-place version of `dropout2d`.
+const Tensor& dropout2d_(const Tensor& input, double p = 0.5, bool training = true);
+
+// Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+Tensor dropout3d(const Tensor& input, double p = 0.5, bool training = true);
+
+// In-place version of `dropout3d`.
+const Tensor& dropout3d_(const Tensor& input, double p = 0.5, bool training = true);
+
+// Dropout for selu: the dropped elements get its lowest value, and mean and variance are kept
+// (arXiv 1706.02515).
+Tensor alpha_dropout(const Tensor& input, double p = 0.5, bool training = false);
+
+// In-place version of `alpha_dropout`.
+const Tensor& alpha_dropout_(const Tensor& input, double p = 0.5, bool training = false);
+
+// alpha_dropout of whole channels of [batch, channels, ...].
+Tensor feature_alpha_dropout(const Tensor& input, double p = 0.5, bool training = false);
+
+// In-place version of `feature_alpha_dropout`.
+const Tensor& feature_alpha_dropout_(const Tensor& input, double p = 0.5, bool training = false);
+
+// leaky_relu with slopes drawn at random (arXiv 1505.00853).
+Tensor rrelu(
+    const Tensor& input, double lower = 0.125, double upper = 0.3333333333333333,
+    bool training = false);
+
+// In-place version of `rrelu`.
+const Tensor& rrelu_(
+    const Tensor& input, double lower = 0.125, double upper = 0.3333333333333333,
+    bool training = false);
+
+// A sample of a softened categorical distribution: softmax((logits + Gumbel noise) / tau) (arXiv
+// 1611.00712).
+Tensor gumbel_softmax(
+    const Tensor& logits, double tau = 1.0, bool hard = false, double eps = 1e-10,
+    int64_t dim = -1);
 
 // Rows of a table: weight[input], of shape [input..., size].
 Tensor embedding(

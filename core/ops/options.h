@@ -312,6 +312,118 @@ struct NnBatchNorm2dOptions {
   DType dtype = DType::kDefault;
 };
 
+// Named arguments of dt_nn_batch_norm3d.
+struct NnBatchNorm3dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_instance_norm1d.
+struct NnInstanceNorm1dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_instance_norm2d.
+struct NnInstanceNorm2dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_instance_norm3d.
+struct NnInstanceNorm3dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  std::optional<Scalar> momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_group_norm.
+struct NnGroupNormOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_rms_norm.
+struct NnRmsNormOptions {
+  // Added to the mean of squares; absent means the dtype's smallest difference from 1.
+  std::optional<double> eps;
+  // Whether there is a weight.
+  bool elementwise_affine = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_local_response_norm.
+struct NnLocalResponseNormOptions {
+  // Factor of the mean of their squares.
+  double alpha = 0.0001;
+  // The exponent.
+  double beta = 0.75;
+  // Added before it is taken.
+  double k = 1.0;
+};
+
 // Named arguments of dt_nn_layer_norm.
 struct NnLayerNormOptions {
   // Added to the variance.
@@ -331,6 +443,46 @@ struct NnDropoutOptions {
   // Probability of an element to become 0.
   double p = 0.5;
   // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout1d.
+struct NnDropout1dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout2d.
+struct NnDropout2dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout3d.
+struct NnDropout3dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_alpha_dropout.
+struct NnAlphaDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Has no effect, as in PyTorch.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_feature_alpha_dropout.
+struct NnFeatureAlphaDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Has no effect, as in PyTorch.
   bool inplace = false;
 };
 
@@ -358,6 +510,34 @@ struct NnFlattenOptions {
   int64_t start_dim = 1;
   // Last dimension that is joined.
   int64_t end_dim = -1;
+};
+
+// Named arguments of dt_nn_cosine_similarity.
+struct NnCosineSimilarityOptions {
+  // The dimension.
+  int64_t dim = 1;
+  // What lengths are at least.
+  double eps = 1e-08;
+};
+
+// Named arguments of dt_nn_pairwise_distance.
+struct NnPairwiseDistanceOptions {
+  // The exponent of the norm.
+  double p = 2.0;
+  // What is added to each difference.
+  double eps = 1e-06;
+  // Keep the last dimension, with size 1.
+  bool keepdim = false;
+};
+
+// Named arguments of dt_nn_bilinear.
+struct NnBilinearOptions {
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
 };
 
 // Named arguments of dt_nn_relu.
@@ -486,6 +666,16 @@ struct NnPreluOptions {
   DType dtype = DType::kDefault;
 };
 
+// Named arguments of dt_nn_rrelu.
+struct NnRreluOptions {
+  // The smallest slope for negative inputs.
+  double lower = 0.125;
+  // The largest slope.
+  double upper = 0.3333333333333333;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
 // Named arguments of dt_nn_mse_loss.
 struct NnMseLossOptions {
   // How the elements' losses are joined.
@@ -536,6 +726,122 @@ struct NnBceWithLogitsLossOptions {
   Reduction reduction = Reduction::kMean;
   // A factor for the positive part, or absent.
   Tensor pos_weight;
+};
+
+// Named arguments of dt_nn_smooth_l1_loss.
+struct NnSmoothL1LossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Where the parabola becomes a line; 0 is L1Loss.
+  double beta = 1.0;
+};
+
+// Named arguments of dt_nn_huber_loss.
+struct NnHuberLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Where the parabola becomes a line.
+  double delta = 1.0;
+};
+
+// Named arguments of dt_nn_kl_div_loss.
+struct NnKlDivLossOptions {
+  // How the elements' losses are joined.
+  DivergenceReduction reduction = DivergenceReduction::kMean;
+  // Whether targets are logarithms.
+  bool log_target = false;
+};
+
+// Named arguments of dt_nn_poisson_nll_loss.
+struct NnPoissonNllLossOptions {
+  // Whether inputs are logarithms.
+  bool log_input = true;
+  // Add Stirling's approximation of log(target!) for targets above 1.
+  bool full = false;
+  // Added to the input where its logarithm is taken.
+  double eps = 1e-08;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_gaussian_nll_loss.
+struct NnGaussianNllLossOptions {
+  // Add the constant 0.5 * log(2 * pi).
+  bool full = false;
+  // The smallest variance that is calculated with.
+  double eps = 1e-06;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_soft_margin_loss.
+struct NnSoftMarginLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_hinge_embedding_loss.
+struct NnHingeEmbeddingLossOptions {
+  // The distance from which on others cost nothing.
+  double margin = 1.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_margin_ranking_loss.
+struct NnMarginRankingLossOptions {
+  // By how much one should be larger.
+  double margin = 0.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_cosine_embedding_loss.
+struct NnCosineEmbeddingLossOptions {
+  // The cosine up to which others cost nothing.
+  double margin = 0.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_triplet_margin_loss.
+struct NnTripletMarginLossOptions {
+  // By how much.
+  double margin = 1.0;
+  // Which norm of the difference is the distance.
+  double p = 2.0;
+  // Added to the differences.
+  double eps = 1e-06;
+  // Take the negative's distance from the positive where that is less.
+  bool swap = false;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_margin_loss.
+struct NnMultiMarginLossOptions {
+  // 1 or 2: the power of each term.
+  int64_t p = 1;
+  // By how much the target's score should be the largest.
+  double margin = 1.0;
+  // A factor for each class, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_label_margin_loss.
+struct NnMultiLabelMarginLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_label_soft_margin_loss.
+struct NnMultiLabelSoftMarginLossOptions {
+  // A factor for each class, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
 };
 
 // Named arguments of dt_nn_fold.

@@ -1207,6 +1207,32 @@ Tensor squared_error_slope(
   return pointwise(kSquaredErrorSlope, {slope, input, target}, {scale});
 }
 
+static void bent_error_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& target = g.input[1];
+  const double bend = g.attribute[0];
+  const double curvature = g.attribute[1];
+  const double slope = g.attribute[2];
+  if (g.wants[0]) {
+    const Tensor derivative = where(lt(abs(input - target), bend), curvature * (input - target), slope * sign(input - target));
+    g.out[0] = grad * derivative;
+  }
+  if (g.wants[1]) {
+    const Tensor derivative = where(lt(abs(input - target), bend), curvature * (input - target), slope * sign(input - target));
+    g.out[1] = -grad * derivative;
+  }
+}
+static constexpr PointwiseRow kBentError{
+    "bent_error", "BentErrorBackward0", DT_OP_bent_error, DT_OP_bent_error_backward,
+    OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 3}, bent_error_gradient, false, false,
+    false, false, nullptr, nullptr};
+Tensor bent_error(
+    const Tensor& input, const Tensor& target, const Scalar& bend, const Scalar& curvature,
+    const Scalar& slope) {
+  return pointwise(kBentError, {input, target}, {bend, curvature, slope});
+}
+
 static void binary_cross_entropy_element_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];

@@ -116,6 +116,12 @@ Tensor squared_error(const Tensor& input, const Tensor& target);
 Tensor squared_error_slope(
     const Operand& slope, const Tensor& input, const Tensor& target, const Scalar& scale);
 
+// smooth_l1_loss and huber_loss before weights and reduction: a parabola up to the bend, a line
+// beyond it.
+Tensor bent_error(
+    const Tensor& input, const Tensor& target, const Scalar& bend, const Scalar& curvature,
+    const Scalar& slope);
+
 // binary_cross_entropy before weights and reduction: logarithms are bounded by -100, those of the
 // gradient by target are not, as PyTorch's.
 Tensor binary_cross_entropy_element(const Tensor& input, const Tensor& target);

@@ -14,8 +14,9 @@ class LrScheduler final : public RefCounted {
   // schema (schedules.gen.cpp).
   using NextRate = std::function<double(double lr, double initial_lr, int64_t epoch)>;
 
-  // The rates of now are what the schedule starts from, unless another one came before.
-  LrScheduler(Ref<Optimizer> optimizer, NextRate next);
+  // The rates of now are what the schedule starts from, unless another one came before. If it
+  // begins with another rate, that is the one of epoch 0.
+  LrScheduler(Ref<Optimizer> optimizer, NextRate next, bool begins_elsewhere);
   static void destroy(LrScheduler* s) { delete s; }
 
   void step();
@@ -24,6 +25,8 @@ class LrScheduler final : public RefCounted {
   const std::vector<double>& get_last_lr() const { return last_lr_; }
 
  private:
+  void set_rates();
+
   Ref<Optimizer> optimizer_;
   NextRate next_;
   int64_t epoch_ = 0;

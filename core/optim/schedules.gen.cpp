@@ -2,24 +2,74 @@
 // clang-format off
 #include "core/optim/schedules.gen.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace dt {
 
+using std::pow;
+
 constexpr double kPi = 3.14159265358979323846;
+
+// How often a list has a number.
+static int64_t count(const std::vector<int64_t>& list, int64_t number) {
+  return std::count(list.begin(), list.end(), number);
+}
 
 Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size, double gamma) {
   DT_CHECK(step_size > 0, kValueError, "step_size must be positive");
-  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, [=](double lr, double, int64_t epoch) -> double {
+  const auto next = [step_size, gamma](double lr, double, int64_t epoch) -> double {
     return ((epoch % step_size) == 0) ? (lr * gamma) : lr;
-  }));
+  };
+  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, false));
+}
+
+Ref<LrScheduler> make_multi_step_lr(const Ref<Optimizer>& optimizer, IntList milestones, double gamma) {
+  const auto next = [milestones = milestones.to_vector(), gamma](double lr, double, int64_t epoch) -> double {
+    return (count(milestones, epoch) > 0) ? (lr * (pow(gamma, count(milestones, epoch)))) : lr;
+  };
+  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, false));
+}
+
+Ref<LrScheduler> make_constant_lr(const Ref<Optimizer>& optimizer, double factor, int64_t total_iters) {
+  DT_CHECK((factor <= 1) && (factor >= 0), kValueError, "Constant multiplicative factor expected to be between 0 and 1.");
+  const auto next = [factor, total_iters](double lr, double, int64_t epoch) -> double {
+    if (epoch == 0) return lr * factor;
+    return (epoch == total_iters) ? (lr * (double(1) / double(factor))) : lr;
+  };
+  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, true));
+}
+
+Ref<LrScheduler> make_linear_lr(const Ref<Optimizer>& optimizer, double start_factor, double end_factor, int64_t total_iters) {
+  DT_CHECK((start_factor <= 1) && (start_factor > 0), kValueError, "Starting multiplicative factor expected to be greater than 0 and less or equal to 1.");
+  DT_CHECK((end_factor <= 1) && (end_factor >= 0), kValueError, "Ending multiplicative factor expected to be between 0 and 1.");
+  const auto next = [start_factor, end_factor, total_iters](double lr, double, int64_t epoch) -> double {
+    if (epoch == 0) return lr * start_factor;
+    return (epoch > total_iters) ? lr : (lr * (1 + (double((end_factor - start_factor)) / double(((total_iters * start_factor) + ((epoch - 1) * (end_factor - start_factor)))))));
+  };
+  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, true));
+}
+
+Ref<LrScheduler> make_exponential_lr(const Ref<Optimizer>& optimizer, double gamma) {
+  const auto next = [gamma](double lr, double, int64_t) -> double {
+    return lr * gamma;
+  };
+  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, false));
+}
+
+Ref<LrScheduler> make_polynomial_lr(const Ref<Optimizer>& optimizer, int64_t total_iters, double power) {
+  const auto next = [total_iters, power](double lr, double, int64_t epoch) -> double {
+    return (epoch > total_iters) ? lr : (lr * (pow((double((1 - (double(epoch) / double(total_iters)))) / double((1 - (double((epoch - 1)) / double(total_iters))))), power)));
+  };
+  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, false));
 }
 
 Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max, double eta_min) {
   DT_CHECK(t_max > 0, kValueError, "T_max must be positive");
-  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, [=](double lr, double initial_lr, int64_t epoch) -> double {
+  const auto next = [t_max, eta_min](double lr, double initial_lr, int64_t epoch) -> double {
     return ((((epoch - 1) - t_max) % (2 * t_max)) == 0) ? (lr + (double(((initial_lr - eta_min) * (1 - std::cos(double(kPi) / double(t_max))))) / double(2))) : (((double((1 + std::cos(double((kPi * epoch)) / double(t_max)))) / double((1 + std::cos(double((kPi * (epoch - 1))) / double(t_max))))) * (lr - eta_min)) + eta_min);
-  }));
+  };
+  return Ref<LrScheduler>::adopt(new LrScheduler(optimizer, next, false));
 }
 
 }  // namespace dt

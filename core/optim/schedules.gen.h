@@ -7,6 +7,11 @@
 namespace dt {
 
 Ref<LrScheduler> make_step_lr(const Ref<Optimizer>& optimizer, int64_t step_size, double gamma);
+Ref<LrScheduler> make_multi_step_lr(const Ref<Optimizer>& optimizer, IntList milestones, double gamma);
+Ref<LrScheduler> make_constant_lr(const Ref<Optimizer>& optimizer, double factor, int64_t total_iters);
+Ref<LrScheduler> make_linear_lr(const Ref<Optimizer>& optimizer, double start_factor, double end_factor, int64_t total_iters);
+Ref<LrScheduler> make_exponential_lr(const Ref<Optimizer>& optimizer, double gamma);
+Ref<LrScheduler> make_polynomial_lr(const Ref<Optimizer>& optimizer, int64_t total_iters, double power);
 Ref<LrScheduler> make_cosine_annealing_lr(const Ref<Optimizer>& optimizer, int64_t t_max, double eta_min);
 
 }  // namespace dt

@@ -63,10 +63,10 @@ struct LinearBackward : Call {
 };
 
 // x [N,C,L] in any strides, normalised per channel: with batch statistics (biased variance) when
-// training, else with the running ones. mean, rstd [C] are what was used. Running statistics are
-// not written.
+// training, else with the running ones. mean, rstd [C] are what was used. Without y they are all
+// that is computed. Running statistics are not written.
 struct BatchNorm : Call {
-  const dt_view& y;
+  const dt_view* y;
   const dt_view& mean;
   const dt_view& rstd;
   const dt_view& x;
@@ -79,7 +79,7 @@ struct BatchNorm : Call {
 
   explicit BatchNorm(const dt_call* call)
       : Call(call),
-        y(call->out[0]),
+        y(present(call->out[0])),
         mean(call->out[1]),
         rstd(call->out[2]),
         x(call->in[0]),
@@ -117,10 +117,11 @@ struct BatchNormBackward : Call {
 };
 
 // (x - mean) * rstd * weight + bias per row of a contiguous x [rows, n]; rstd = 1 / sqrt(biased
-// variance + eps). weight, bias [n]; mean, rstd [rows].
+// variance + eps). weight, bias [n]; mean, rstd [rows]. Without mean nothing is taken away: x *
+// rstd * weight + bias, rstd = 1 / sqrt(mean of squares + eps).
 struct LayerNorm : Call {
   const dt_view& y;
-  const dt_view& mean;
+  const dt_view* mean;
   const dt_view& rstd;
   const dt_view& x;
   const dt_view* weight;
@@ -130,7 +131,7 @@ struct LayerNorm : Call {
   explicit LayerNorm(const dt_call* call)
       : Call(call),
         y(call->out[0]),
-        mean(call->out[1]),
+        mean(present(call->out[1])),
         rstd(call->out[2]),
         x(call->in[0]),
         weight(present(call->in[1])),
@@ -145,7 +146,7 @@ struct LayerNormBackward : Call {
   const dt_view* gbias;
   const dt_view& g;
   const dt_view& x;
-  const dt_view& mean;
+  const dt_view* mean;
   const dt_view& rstd;
   const dt_view* weight;
 
@@ -156,7 +157,7 @@ struct LayerNormBackward : Call {
         gbias(present(call->out[2])),
         g(call->in[0]),
         x(call->in[1]),
-        mean(call->in[2]),
+        mean(present(call->in[2])),
         rstd(call->in[3]),
         weight(present(call->in[4])) {}
 };

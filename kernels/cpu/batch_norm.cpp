@@ -185,7 +185,7 @@ template <class T>
 void normalize(const dt_stream* stream, const calls::BatchNorm& call, const Shape& s, const T* mean,
                const T* scale, const T* bias) {
   const ChannelRuns<const T> x = make_operand<const T>(s, call.x);
-  const ChannelRuns<T> y = make_operand<T>(s, call.y);
+  const ChannelRuns<T> y = make_operand<T>(s, *call.y);
   for_each_run(stream, s, [&](int64_t a, int64_t b, int64_t c, int64_t first, int64_t n) {
     T copy[kRun];
     const T* from = read_run(x.run(a, b) + first * x.stride, x.stride, n, copy);
@@ -212,6 +212,7 @@ int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
   } else {
     running_statistics(call, s.channels, mean, rstd);
   }
+  if (!call.y) return DT_KERNEL_OK;
   const T* weight = optional_data<const T>(call.weight);
   T* scale = static_cast<T*>(call.workspace);  // the partial sums are done with
   for (int64_t c = 0; c < s.channels; ++c) scale[c] = weight ? weight[c] * rstd[c] : rstd[c];

@@ -1,4 +1,5 @@
-// layer_norm over the last dimension of contiguous [rows, n], and its gradients.
+// layer_norm over the last dimension of contiguous [rows, n], and its gradients. rms_norm is the
+// same without a mean.
 #include "kernels/calls/nn.gen.h"
 #include "kernels/cpu/lanes.h"
 #include "kernels/cpu/rows.h"
@@ -51,6 +52,13 @@ void row_statistics(const T* x, int64_t n, double eps, T* mean, T* rstd) {
   *rstd = static_cast<T>(rstd_of(variance, eps));
 }
 
+// Without a mean. What overflowed makes the row 0.
+template <class T>
+T row_rstd(const T* x, int64_t n, double eps) {
+  const T squares = reduce_span<Sum<T>>(x, n, [](auto v) { return v * v; }) / static_cast<T>(n);
+  return static_cast<T>(1.0 / __builtin_sqrt(static_cast<double>(squares) + eps));
+}
+
 template <class T>
 void normalize_row(T* y, const T* x, int64_t n, T mean, T rstd, const T* weight, const T* bias) {
   if (weight && bias) {
@@ -70,14 +78,20 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
   const T* x = data<const T>(call.x);
   const T* weight = optional_data<const T>(call.weight);
   const T* bias = optional_data<const T>(call.bias);
-  T *y = data<T>(call.y), *mean = data<T>(call.mean), *rstd = data<T>(call.rstd);
+  T *y = data<T>(call.y), *mean = optional_data<T>(call.mean), *rstd = data<T>(call.rstd);
   const double eps = call.eps;
   const int64_t group = rows_per_tile(n);
   parallel_for(stream, ceil_div(rows, group), 2 * rows * n, [&](int64_t tile) {
     const int64_t end = min(rows, (tile + 1) * group);
     for (int64_t r = tile * group; r < end; ++r) {
-      row_statistics(x + r * n, n, eps, &mean[r], &rstd[r]);
-      normalize_row(y + r * n, x + r * n, n, mean[r], rstd[r], weight, bias);
+      T center = 0;
+      if (mean) {
+        row_statistics(x + r * n, n, eps, &center, &rstd[r]);
+        mean[r] = center;
+      } else {
+        rstd[r] = row_rstd(x + r * n, n, eps);
+      }
+      normalize_row(y + r * n, x + r * n, n, center, rstd[r], weight, bias);
     }
   });
   return DT_KERNEL_OK;
@@ -108,16 +122,18 @@ void clear(T* sums, int64_t n) {
 
 template <class T>
 struct Gradients {
-  const T *g, *x, *mean, *rstd;
+  const T *g, *x;
+  const T* mean;  // or null: nothing was taken away
+  const T* rstd;
   T* gx;          // or null
   T* sum_weight;  // the chunk's row of sums, or null
   T* sum_bias;    // or null
 };
 
 // gx = rstd * (h - mean(h) - xhat * mean(h * xhat)), where h = g * weight and xhat = (x - mean) *
-// rstd.
+// rstd; without mean(h) where no mean was taken away.
 template <class T>
-void input_gradient(T* gx, const T* g, const T* x, int64_t n, T mean, T rstd,
+void input_gradient(T* gx, const T* g, const T* x, int64_t n, bool is_centered, T mean, T rstd,
                     const Weight<T>& weight) {
   double sum_h = 0, sum_hx = 0;
   T h[kTile], hx[kTile];
@@ -131,7 +147,7 @@ void input_gradient(T* gx, const T* g, const T* x, int64_t n, T mean, T rstd,
     sum_h += reduce_span<Sum<T>>(h, count);
     sum_hx += reduce_span<Sum<T>>(hx, count);
   }
-  const T mean_h = static_cast<T>(sum_h / static_cast<double>(n));
+  const T mean_h = is_centered ? static_cast<T>(sum_h / static_cast<double>(n)) : T(0);
   const T mean_hx = static_cast<T>(sum_hx / static_cast<double>(n));
   for (int64_t first = 0; first < n; first += kTile) {
     const int64_t count = min(kTile, n - first);
@@ -146,8 +162,9 @@ void input_gradient(T* gx, const T* g, const T* x, int64_t n, T mean, T rstd,
 template <class T>
 void backward_row(const Gradients<T>& to, int64_t r, int64_t n, const Weight<T>& weight) {
   const T *g = to.g + r * n, *x = to.x + r * n;
-  const T mean = to.mean[r], rstd = to.rstd[r];
-  if (to.gx) input_gradient(to.gx + r * n, g, x, n, mean, rstd, weight);
+  const bool is_centered = to.mean != nullptr;
+  const T mean = is_centered ? to.mean[r] : T(0), rstd = to.rstd[r];
+  if (to.gx) input_gradient(to.gx + r * n, g, x, n, is_centered, mean, rstd, weight);
   if (to.sum_weight) {
     for (int64_t i = 0; i < n; ++i) to.sum_weight[i] += g[i] * ((x[i] - mean) * rstd);
   }
@@ -184,7 +201,7 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
     Gradients<T> to;
     to.g = data<const T>(call.g);
     to.x = data<const T>(call.x);
-    to.mean = data<const T>(call.mean);
+    to.mean = optional_data<const T>(call.mean);
     to.rstd = data<const T>(call.rstd);
     to.gx = optional_data<T>(call.gx);
     to.sum_weight = wants_weight ? weight_sums + chunk * c.n : nullptr;

@@ -225,6 +225,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "squared_error_backward", run<Pointwise, kernels::squared_error_backward>);
   add(registry, "squared_error_slope", run<Pointwise, kernels::squared_error_slope>);
   add(registry, "squared_error_slope_backward", run<Pointwise, kernels::squared_error_slope_backward>);
+  add(registry, "bent_error", run<Pointwise, kernels::bent_error>);
+  add(registry, "bent_error_backward", run<Pointwise, kernels::bent_error_backward>);
   add(registry, "binary_cross_entropy_element", run<Pointwise, kernels::binary_cross_entropy_element>);
   add(registry, "binary_cross_entropy_element_backward", run<Pointwise, kernels::binary_cross_entropy_element_backward>);
   add(registry, "binary_cross_entropy_with_logits_element", run<Pointwise, kernels::binary_cross_entropy_with_logits_element>);

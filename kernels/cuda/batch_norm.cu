@@ -290,9 +290,11 @@ int32_t statistics(const dt_stream* stream, const calls::BatchNorm& call, T* mea
 
 template <class T>
 int32_t forward(const dt_stream* stream, const calls::BatchNorm& call) {
-  const dt_view &y = call.y, &x = call.x;
+  const dt_view& x = call.x;
   T *mean = static_cast<T*>(call.mean.data), *rstd = static_cast<T*>(call.rstd.data);
   if (const int32_t code = statistics<T>(stream, call, mean, rstd)) return code;
+  if (!call.y) return DT_KERNEL_OK;
+  const dt_view& y = *call.y;
   const Parameters<T> p = {mean, rstd, optional_data<const T>(call.weight),
                            optional_data<const T>(call.bias)};
   const dt_view* views[] = {&y, &x};

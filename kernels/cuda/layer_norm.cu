@@ -1,4 +1,4 @@
-// layer_norm over the last dimension of contiguous [rows, n].
+// layer_norm over the last dimension of contiguous [rows, n]; rms_norm is the same without a mean.
 //
 // A team of threads keeps a row in registers, so that memory is read once; rows that are too long
 // for that are read twice. Blocks stay and walk the rows: they keep what the rows share in shared
@@ -34,14 +34,16 @@ template <class T>
 struct Forward {
   using V = Widened<T>;
   T* y;
-  V *mean, *rstd;
+  V* mean;  // or null: none is taken away
+  V* rstd;
   const T *x, *weight, *bias;  // weight and bias may be null
   int64_t rows, n;
   V eps;
 
-  // Of squares that overflowed nothing is known: NaN, not 0.
+  // Of squares that overflowed nothing is known: NaN, not 0. But those of rms_norm are 0.
   __device__ __forceinline__ V rstd_of(const Moments<V>& m) const {
     const V variance = not_negative(m.squares) / m.count;
+    if (!mean) return V(1) / math::sqrt(variance + eps);
     return variance < V(math::kInfinity) ? V(1) / math::sqrt(variance + eps) : variance - variance;
   }
 
@@ -58,25 +60,25 @@ struct Forward {
 
   __device__ __forceinline__ void store_statistics(int64_t number, const Moments<V>& m,
                                                    V scale) const {
-    mean[number] = m.mean;
+    if (mean) mean[number] = m.mean;
     rstd[number] = scale;
   }
 };
 
 // The moments of a row that a team keeps. Two rounds of plain sums cost a fraction of merging
 // Moments; the second also measures by how much the rounded mean is off, so that a large mean costs
-// no digits.
+// no digits. Those about 0 if the row is not to be centered.
 template <class Shape, class T, class Row, int kWidth>
 __device__ __forceinline__ Moments<T> row_moments(const Row& row,
                                                   const Packet<T, kWidth> (&kept)[Shape::packets],
-                                                  T n) {
+                                                  T n, bool is_centered) {
   T sum = 0;
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k) {
 #pragma unroll
     for (int v = 0; v < kWidth; ++v) sum += kept[k].value[v];
   }
-  const T guess = team_sum<Shape::team>(sum) / n;
+  const T guess = is_centered ? team_sum<Shape::team>(sum) / n : T(0);
   Pair<T> deviations = {T(0), T(0)};
 #pragma unroll
   for (int k = 0; k < Shape::packets; ++k) {
@@ -86,7 +88,7 @@ __device__ __forceinline__ Moments<T> row_moments(const Row& row,
     });
   }
   deviations = team_reduce<Shape::team>(deviations, Pair<T>::merge);
-  const T shift = deviations.first / n;
+  const T shift = is_centered ? deviations.first / n : T(0);
   return {n, guess + shift, deviations.second - shift * deviations.first};
 }
 
@@ -151,7 +153,8 @@ __global__ void __launch_bounds__(Shape::Threads::block, kResident<Shape, Row>)
     prefetch_row<Shape, Row>(f, number + step);
     const int64_t place = number < f.rows ? number * f.n : 0;
     const Row row(f.n, f.x + place, f.y + place);
-    const Moments<V> moments = row_moments<Shape>(row, kept, static_cast<V>(f.n));
+    const Moments<V> moments =
+        row_moments<Shape>(row, kept, static_cast<V>(f.n), f.mean != nullptr);
     if (number < f.rows) {
       const V scale = f.rstd_of(moments);
 #pragma unroll
@@ -197,6 +200,7 @@ __global__ void __launch_bounds__(kLongTeam) layer_norm_long_rows(Forward<T> f) 
     total = Moments<V>::merge(total, moments_of<V>(row, part, begin, kLongTeam));
   }
   total = team_reduce<kLongTeam>(total, Moments<V>::merge);
+  if (!f.mean) total = {total.count, V(0), total.squares + total.count * total.mean * total.mean};
   const V scale = f.rstd_of(total);
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
@@ -237,7 +241,7 @@ int32_t forward(const dt_stream* stream, const calls::LayerNorm& call) {
   const dt_view& x = call.x;
   Forward<T> f;
   f.y = static_cast<T*>(call.y.data);
-  f.mean = static_cast<Widened<T>*>(call.mean.data);
+  f.mean = optional_data<Widened<T>>(call.mean);
   f.rstd = static_cast<Widened<T>*>(call.rstd.data);
   f.x = static_cast<const T*>(x.data);
   f.weight = optional_data<const T>(call.weight);

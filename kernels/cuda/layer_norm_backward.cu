@@ -26,10 +26,17 @@ struct Backward {
   using V = Widened<T>;
   T* gx;  // or null
   const T *g, *x, *weight;
-  const V *mean, *rstd;
+  const V* mean;  // or null: none was taken away
+  const V* rstd;
   V* parts;  // [parts][2][n] sums over some rows each: of g * xhat and of g; or null
   int64_t rows, n;
   bool are_aligned;
+
+  __device__ __forceinline__ V center(int64_t row) const { return mean ? mean[row] : V(0); }
+  // Of h and of h * xhat, from a row's sums.
+  __device__ __forceinline__ Pair<V> means_of(const Pair<V>& sums) const {
+    return {mean ? sums.first / static_cast<V>(n) : V(0), sums.second / static_cast<V>(n)};
+  }
 
   template <int kWidth>
   __device__ __forceinline__ void add_sums(const Packet<V, kWidth>& g_part,
@@ -145,7 +152,7 @@ __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_row
       g[k] = row.load(b.g + number * b.n, packet, 0);
       x[k] = row.load(b.x + number * b.n, packet, 0);
     }
-    const V center = b.mean[number], scale = b.rstd[number];
+    const V center = b.center(number), scale = b.rstd[number];
     prefetch_row<Shape>(b, row, number + step);
     if (b.parts && exists) {
 #pragma unroll
@@ -159,8 +166,7 @@ __global__ void __launch_bounds__(Shape::Threads::block) layer_norm_backward_row
       const auto w = row.load_shared(b.weight, k * Shape::team + Threads::rank(), 1);
       b.add_sums(g[k], x[k], w, center, scale, &means);
     }
-    means = team_reduce<Shape::team>(means, Pair<V>::merge);
-    means = {means.first / static_cast<V>(b.n), means.second / static_cast<V>(b.n)};
+    means = b.means_of(team_reduce<Shape::team>(means, Pair<V>::merge));
     if (!exists) continue;
 #pragma unroll
     for (int k = 0; k < Shape::packets; ++k) {
@@ -178,7 +184,7 @@ __global__ void __launch_bounds__(kLongTeam) layer_norm_backward_long_rows(Backw
   using V = Widened<T>;
   const int64_t number = blockIdx.x;
   const T *g = b.g + number * b.n, *x = b.x + number * b.n;
-  const V center = b.mean[number], scale = b.rstd[number];
+  const V center = b.center(number), scale = b.rstd[number];
   const RowLayout<T> row(b.n, b.are_aligned);
 
   Pair<V> means = {V(0), V(0)};
@@ -187,8 +193,7 @@ __global__ void __launch_bounds__(kLongTeam) layer_norm_backward_long_rows(Backw
     b.add_sums(row.load(g, packet, 0), row.load(x, packet, 0), row.load_shared(b.weight, packet, 1),
                center, scale, &means);
   }
-  means = team_reduce<kLongTeam>(means, Pair<V>::merge);
-  means = {means.first / static_cast<V>(b.n), means.second / static_cast<V>(b.n)};
+  means = b.means_of(team_reduce<kLongTeam>(means, Pair<V>::merge));
 #pragma unroll 2
   for (int64_t packet = threadIdx.x; packet < row.packets(); packet += kLongTeam) {
     row.store(b.gx + number * b.n, packet,
@@ -226,7 +231,7 @@ __global__ void __launch_bounds__(32 * kColumnThreads) layer_norm_column_parts(B
 #pragma unroll 4
   for (int64_t r = begin; exists && r < b.rows; r += step) {
     const V g = V(b.g[r * b.n + column]);
-    sums.first += g * ((V(b.x[r * b.n + column]) - b.mean[r]) * b.rstd[r]);
+    sums.first += g * ((V(b.x[r * b.n + column]) - b.center(r)) * b.rstd[r]);
     sums.second += g;
   }
   sums = sum_columns(sums);
@@ -341,7 +346,7 @@ int32_t backward(const dt_stream* stream, const calls::LayerNormBackward& call) 
   b.gx = optional_data<T>(call.gx);
   b.g = static_cast<const T*>(call.g.data);
   b.x = static_cast<const T*>(call.x.data);
-  b.mean = static_cast<const Widened<T>*>(call.mean.data);
+  b.mean = optional_data<const Widened<T>>(call.mean);
   b.rstd = static_cast<const Widened<T>*>(call.rstd.data);
   b.weight = optional_data<const T>(call.weight);
   b.parts = needs_parts ? static_cast<Widened<T>*>(call.workspace) : nullptr;

@@ -395,6 +395,90 @@ static void test_nn_batch_norm2d(void) {
   EXPECT(TYPE_ERROR, "nn_batch_norm2d", dt_nn_batch_norm2d(1, NULL, NULL));
 }
 
+static void test_nn_batch_norm3d(void) {
+  EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, (const dt_nn_batch_norm3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_batch_norm3d", dt_nn_batch_norm3d(1, (const dt_nn_batch_norm3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.momentum_kind = 99; options.momentum_i = 0; options.momentum_f = 0.0; EXPECT(TYPE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_batch_norm3d_options options = DT_NN_BATCH_NORM3D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_batch_norm3d", dt_nn_batch_norm3d(1, NULL, NULL));
+}
+
+static void test_nn_instance_norm1d(void) {
+  EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, (const dt_nn_instance_norm1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_instance_norm1d", dt_nn_instance_norm1d(1, (const dt_nn_instance_norm1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.momentum_kind = 99; options.momentum_i = 0; options.momentum_f = 0.0; EXPECT(TYPE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm1d_options options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_instance_norm1d", dt_nn_instance_norm1d(1, NULL, NULL));
+}
+
+static void test_nn_instance_norm2d(void) {
+  EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, (const dt_nn_instance_norm2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_instance_norm2d", dt_nn_instance_norm2d(1, (const dt_nn_instance_norm2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.momentum_kind = 99; options.momentum_i = 0; options.momentum_f = 0.0; EXPECT(TYPE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm2d_options options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_instance_norm2d", dt_nn_instance_norm2d(1, NULL, NULL));
+}
+
+static void test_nn_instance_norm3d(void) {
+  EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, (const dt_nn_instance_norm3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_instance_norm3d", dt_nn_instance_norm3d(1, (const dt_nn_instance_norm3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.momentum_kind = 99; options.momentum_i = 0; options.momentum_f = 0.0; EXPECT(TYPE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_instance_norm3d_options options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_instance_norm3d", dt_nn_instance_norm3d(1, NULL, NULL));
+}
+
+static void test_nn_group_norm(void) {
+  EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, (const dt_nn_group_norm_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_group_norm", dt_nn_group_norm(1, 1, (const dt_nn_group_norm_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_group_norm_options options = DT_NN_GROUP_NORM_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_group_norm", dt_nn_group_norm(1, 1, NULL, NULL));
+}
+
+static void test_nn_rms_norm(void) {
+  EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, -7, NULL, (dt_module **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, (const dt_nn_rms_norm_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, (const dt_nn_rms_norm_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_rms_norm_options options = DT_NN_RMS_NORM_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_rms_norm", dt_nn_rms_norm(good.i64s, 1, NULL, NULL));
+}
+
+static void test_nn_local_response_norm(void) {
+  EXPECT(VALUE_ERROR, "nn_local_response_norm", dt_nn_local_response_norm(1, (const dt_nn_local_response_norm_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_local_response_norm", dt_nn_local_response_norm(1, (const dt_nn_local_response_norm_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_local_response_norm", dt_nn_local_response_norm(1, NULL, NULL));
+}
+
 static void test_nn_layer_norm(void) {
   EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(NULL, 2, NULL, (dt_module **)&out.pointer[0]));
   EXPECT(VALUE_ERROR, "nn_layer_norm", dt_nn_layer_norm(NULL, -1, NULL, (dt_module **)&out.pointer[0]));
@@ -415,6 +499,41 @@ static void test_nn_dropout(void) {
   EXPECT(NOT_IMPLEMENTED, "nn_dropout", dt_nn_dropout((const dt_nn_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
   { dt_nn_dropout_options options = DT_NN_DROPOUT_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout", dt_nn_dropout(&options, (dt_module **)&out.pointer[0])); }
   EXPECT(TYPE_ERROR, "nn_dropout", dt_nn_dropout(NULL, NULL));
+}
+
+static void test_nn_dropout1d(void) {
+  EXPECT(VALUE_ERROR, "nn_dropout1d", dt_nn_dropout1d((const dt_nn_dropout1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_dropout1d", dt_nn_dropout1d((const dt_nn_dropout1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_dropout1d_options options = DT_NN_DROPOUT1D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout1d", dt_nn_dropout1d(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_dropout1d", dt_nn_dropout1d(NULL, NULL));
+}
+
+static void test_nn_dropout2d(void) {
+  EXPECT(VALUE_ERROR, "nn_dropout2d", dt_nn_dropout2d((const dt_nn_dropout2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_dropout2d", dt_nn_dropout2d((const dt_nn_dropout2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_dropout2d_options options = DT_NN_DROPOUT2D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout2d", dt_nn_dropout2d(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_dropout2d", dt_nn_dropout2d(NULL, NULL));
+}
+
+static void test_nn_dropout3d(void) {
+  EXPECT(VALUE_ERROR, "nn_dropout3d", dt_nn_dropout3d((const dt_nn_dropout3d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_dropout3d", dt_nn_dropout3d((const dt_nn_dropout3d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_dropout3d_options options = DT_NN_DROPOUT3D_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_dropout3d", dt_nn_dropout3d(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_dropout3d", dt_nn_dropout3d(NULL, NULL));
+}
+
+static void test_nn_alpha_dropout(void) {
+  EXPECT(VALUE_ERROR, "nn_alpha_dropout", dt_nn_alpha_dropout((const dt_nn_alpha_dropout_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_alpha_dropout", dt_nn_alpha_dropout((const dt_nn_alpha_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_alpha_dropout_options options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_alpha_dropout", dt_nn_alpha_dropout(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_alpha_dropout", dt_nn_alpha_dropout(NULL, NULL));
+}
+
+static void test_nn_feature_alpha_dropout(void) {
+  EXPECT(VALUE_ERROR, "nn_feature_alpha_dropout", dt_nn_feature_alpha_dropout((const dt_nn_feature_alpha_dropout_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_feature_alpha_dropout", dt_nn_feature_alpha_dropout((const dt_nn_feature_alpha_dropout_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_feature_alpha_dropout_options options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_feature_alpha_dropout", dt_nn_feature_alpha_dropout(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_feature_alpha_dropout", dt_nn_feature_alpha_dropout(NULL, NULL));
 }
 
 static void test_nn_embedding(void) {
@@ -439,234 +558,28 @@ static void test_nn_identity(void) {
   EXPECT(TYPE_ERROR, "nn_identity", dt_nn_identity(NULL));
 }
 
-static void test_nn_relu(void) {
-  EXPECT(VALUE_ERROR, "nn_relu", dt_nn_relu((const dt_nn_relu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_relu", dt_nn_relu((const dt_nn_relu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_relu_options options = DT_NN_RELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_relu", dt_nn_relu(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_relu", dt_nn_relu(NULL, NULL));
+static void test_nn_cosine_similarity(void) {
+  EXPECT(VALUE_ERROR, "nn_cosine_similarity", dt_nn_cosine_similarity((const dt_nn_cosine_similarity_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_cosine_similarity", dt_nn_cosine_similarity((const dt_nn_cosine_similarity_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "nn_cosine_similarity", dt_nn_cosine_similarity(NULL, NULL));
 }
 
-static void test_nn_leaky_relu(void) {
-  EXPECT(VALUE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu((const dt_nn_leaky_relu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_leaky_relu", dt_nn_leaky_relu((const dt_nn_leaky_relu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_leaky_relu_options options = DT_NN_LEAKY_RELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_leaky_relu", dt_nn_leaky_relu(NULL, NULL));
+static void test_nn_pairwise_distance(void) {
+  EXPECT(VALUE_ERROR, "nn_pairwise_distance", dt_nn_pairwise_distance((const dt_nn_pairwise_distance_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_pairwise_distance", dt_nn_pairwise_distance((const dt_nn_pairwise_distance_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_pairwise_distance_options options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_pairwise_distance", dt_nn_pairwise_distance(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_pairwise_distance", dt_nn_pairwise_distance(NULL, NULL));
 }
 
-static void test_nn_elu(void) {
-  EXPECT(VALUE_ERROR, "nn_elu", dt_nn_elu((const dt_nn_elu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_elu", dt_nn_elu((const dt_nn_elu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_elu_options options = DT_NN_ELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_elu", dt_nn_elu(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_elu", dt_nn_elu(NULL, NULL));
-}
-
-static void test_nn_softplus(void) {
-  EXPECT(VALUE_ERROR, "nn_softplus", dt_nn_softplus((const dt_nn_softplus_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_softplus", dt_nn_softplus((const dt_nn_softplus_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_softplus", dt_nn_softplus(NULL, NULL));
-}
-
-static void test_nn_gelu(void) {
-  EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_gelu", dt_nn_gelu((const dt_nn_gelu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_gelu_options options = DT_NN_GELU_OPTIONS_INIT; options.approximate = 99; EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_gelu_options options = DT_NN_GELU_OPTIONS_INIT; options.approximate = -1; EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_gelu_options options = DT_NN_GELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_gelu", dt_nn_gelu(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_gelu", dt_nn_gelu(NULL, NULL));
-}
-
-static void test_nn_silu(void) {
-  EXPECT(VALUE_ERROR, "nn_silu", dt_nn_silu((const dt_nn_silu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_silu", dt_nn_silu((const dt_nn_silu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_silu_options options = DT_NN_SILU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_silu", dt_nn_silu(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_silu", dt_nn_silu(NULL, NULL));
-}
-
-static void test_nn_sigmoid(void) {
-  EXPECT(TYPE_ERROR, "nn_sigmoid", dt_nn_sigmoid(NULL));
-}
-
-static void test_nn_log_sigmoid(void) {
-  EXPECT(TYPE_ERROR, "nn_log_sigmoid", dt_nn_log_sigmoid(NULL));
-}
-
-static void test_nn_tanh(void) {
-  EXPECT(TYPE_ERROR, "nn_tanh", dt_nn_tanh(NULL));
-}
-
-static void test_nn_hardtanh(void) {
-  EXPECT(VALUE_ERROR, "nn_hardtanh", dt_nn_hardtanh((const dt_nn_hardtanh_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_hardtanh", dt_nn_hardtanh((const dt_nn_hardtanh_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_hardtanh_options options = DT_NN_HARDTANH_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_hardtanh", dt_nn_hardtanh(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_hardtanh", dt_nn_hardtanh(NULL, NULL));
-}
-
-static void test_nn_re_lu6(void) {
-  EXPECT(VALUE_ERROR, "nn_re_lu6", dt_nn_re_lu6((const dt_nn_re_lu6_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_re_lu6", dt_nn_re_lu6((const dt_nn_re_lu6_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_re_lu6_options options = DT_NN_RE_LU6_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_re_lu6", dt_nn_re_lu6(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_re_lu6", dt_nn_re_lu6(NULL, NULL));
-}
-
-static void test_nn_hardsigmoid(void) {
-  EXPECT(VALUE_ERROR, "nn_hardsigmoid", dt_nn_hardsigmoid((const dt_nn_hardsigmoid_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_hardsigmoid", dt_nn_hardsigmoid((const dt_nn_hardsigmoid_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_hardsigmoid_options options = DT_NN_HARDSIGMOID_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_hardsigmoid", dt_nn_hardsigmoid(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_hardsigmoid", dt_nn_hardsigmoid(NULL, NULL));
-}
-
-static void test_nn_hardswish(void) {
-  EXPECT(VALUE_ERROR, "nn_hardswish", dt_nn_hardswish((const dt_nn_hardswish_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_hardswish", dt_nn_hardswish((const dt_nn_hardswish_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_hardswish_options options = DT_NN_HARDSWISH_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_hardswish", dt_nn_hardswish(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_hardswish", dt_nn_hardswish(NULL, NULL));
-}
-
-static void test_nn_hardshrink(void) {
-  EXPECT(VALUE_ERROR, "nn_hardshrink", dt_nn_hardshrink((const dt_nn_hardshrink_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_hardshrink", dt_nn_hardshrink((const dt_nn_hardshrink_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_hardshrink", dt_nn_hardshrink(NULL, NULL));
-}
-
-static void test_nn_softshrink(void) {
-  EXPECT(VALUE_ERROR, "nn_softshrink", dt_nn_softshrink((const dt_nn_softshrink_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_softshrink", dt_nn_softshrink((const dt_nn_softshrink_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_softshrink", dt_nn_softshrink(NULL, NULL));
-}
-
-static void test_nn_tanhshrink(void) {
-  EXPECT(TYPE_ERROR, "nn_tanhshrink", dt_nn_tanhshrink(NULL));
-}
-
-static void test_nn_threshold(void) {
-  EXPECT(VALUE_ERROR, "nn_threshold", dt_nn_threshold(1, 1, (const dt_nn_threshold_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_threshold", dt_nn_threshold(1, 1, (const dt_nn_threshold_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_threshold_options options = DT_NN_THRESHOLD_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_threshold", dt_nn_threshold(1, 1, &options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_threshold", dt_nn_threshold(1, 1, NULL, NULL));
-}
-
-static void test_nn_softsign(void) {
-  EXPECT(TYPE_ERROR, "nn_softsign", dt_nn_softsign(NULL));
-}
-
-static void test_nn_selu(void) {
-  EXPECT(VALUE_ERROR, "nn_selu", dt_nn_selu((const dt_nn_selu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_selu", dt_nn_selu((const dt_nn_selu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_selu_options options = DT_NN_SELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_selu", dt_nn_selu(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_selu", dt_nn_selu(NULL, NULL));
-}
-
-static void test_nn_celu(void) {
-  EXPECT(VALUE_ERROR, "nn_celu", dt_nn_celu((const dt_nn_celu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_celu", dt_nn_celu((const dt_nn_celu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_celu_options options = DT_NN_CELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_celu", dt_nn_celu(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_celu", dt_nn_celu(NULL, NULL));
-}
-
-static void test_nn_mish(void) {
-  EXPECT(VALUE_ERROR, "nn_mish", dt_nn_mish((const dt_nn_mish_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_mish", dt_nn_mish((const dt_nn_mish_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_mish_options options = DT_NN_MISH_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_mish", dt_nn_mish(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_mish", dt_nn_mish(NULL, NULL));
-}
-
-static void test_nn_glu(void) {
-  EXPECT(VALUE_ERROR, "nn_glu", dt_nn_glu((const dt_nn_glu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_glu", dt_nn_glu((const dt_nn_glu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  EXPECT(TYPE_ERROR, "nn_glu", dt_nn_glu(NULL, NULL));
-}
-
-static void test_nn_prelu(void) {
-  EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu((const dt_nn_prelu_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_prelu", dt_nn_prelu((const dt_nn_prelu_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_prelu_options options = DT_NN_PRELU_OPTIONS_INIT; options.reserved2 = 1; EXPECT(VALUE_ERROR, "nn_prelu", dt_nn_prelu(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_prelu", dt_nn_prelu(NULL, NULL));
-}
-
-static void test_nn_softmin(void) {
-  EXPECT(TYPE_ERROR, "nn_softmin", dt_nn_softmin(1, NULL));
-}
-
-static void test_nn_softmax(void) {
-  EXPECT(TYPE_ERROR, "nn_softmax", dt_nn_softmax(1, NULL));
-}
-
-static void test_nn_log_softmax(void) {
-  EXPECT(TYPE_ERROR, "nn_log_softmax", dt_nn_log_softmax(1, NULL));
-}
-
-static void test_nn_mse_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss((const dt_nn_mse_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_mse_loss", dt_nn_mse_loss((const dt_nn_mse_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_mse_loss_options options = DT_NN_MSE_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_mse_loss_options options = DT_NN_MSE_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_mse_loss_options options = DT_NN_MSE_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_mse_loss", dt_nn_mse_loss(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_mse_loss", dt_nn_mse_loss(NULL, NULL));
-}
-
-static void test_nn_l1_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss((const dt_nn_l1_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_l1_loss", dt_nn_l1_loss((const dt_nn_l1_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_l1_loss_options options = DT_NN_L1_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_l1_loss_options options = DT_NN_L1_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_l1_loss_options options = DT_NN_L1_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_l1_loss", dt_nn_l1_loss(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_l1_loss", dt_nn_l1_loss(NULL, NULL));
-}
-
-static void test_nn_nll_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss((const dt_nn_nll_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_nll_loss", dt_nn_nll_loss((const dt_nn_nll_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.released; EXPECT(HANDLE, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.garbage; EXPECT(HANDLE, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_nll_loss_options options = DT_NN_NLL_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_nll_loss", dt_nn_nll_loss(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_nll_loss", dt_nn_nll_loss(NULL, NULL));
-}
-
-static void test_nn_cross_entropy_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss((const dt_nn_cross_entropy_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss((const dt_nn_cross_entropy_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.released; EXPECT(HANDLE, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.garbage; EXPECT(HANDLE, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_cross_entropy_loss_options options = DT_NN_CROSS_ENTROPY_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_cross_entropy_loss", dt_nn_cross_entropy_loss(NULL, NULL));
-}
-
-static void test_nn_bce_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss((const dt_nn_bce_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_bce_loss", dt_nn_bce_loss((const dt_nn_bce_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.released; EXPECT(HANDLE, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.garbage; EXPECT(HANDLE, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_loss_options options = DT_NN_BCE_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_bce_loss", dt_nn_bce_loss(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_bce_loss", dt_nn_bce_loss(NULL, NULL));
-}
-
-static void test_nn_bce_with_logits_loss(void) {
-  EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss((const dt_nn_bce_with_logits_loss_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
-  EXPECT(NOT_IMPLEMENTED, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss((const dt_nn_bce_with_logits_loss_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.released; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.garbage; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.reduction = 99; EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.reduction = -1; EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.pos_weight = (dt_tensor *)bad.released; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.pos_weight = (dt_tensor *)bad.garbage; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.pos_weight = (dt_tensor *)bad.foreign; EXPECT(HANDLE, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  { dt_nn_bce_with_logits_loss_options options = DT_NN_BCE_WITH_LOGITS_LOSS_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(&options, (dt_module **)&out.pointer[0])); }
-  EXPECT(TYPE_ERROR, "nn_bce_with_logits_loss", dt_nn_bce_with_logits_loss(NULL, NULL));
+static void test_nn_bilinear(void) {
+  EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, (const dt_nn_bilinear_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_bilinear", dt_nn_bilinear(1, 1, 1, (const dt_nn_bilinear_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.device_type = 99; options.device_index = 0; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.device_type = DT_DEVICE_TYPE_CPU; options.device_index = -1; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.dtype = 99; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.dtype = -1; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_bilinear_options options = DT_NN_BILINEAR_OPTIONS_INIT; options.reserved1 = 1; EXPECT(VALUE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, &options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_bilinear", dt_nn_bilinear(1, 1, 1, NULL, NULL));
 }
 
 int main(void) {
@@ -696,42 +609,25 @@ int main(void) {
   test_nn_upsample();
   test_nn_batch_norm1d();
   test_nn_batch_norm2d();
+  test_nn_batch_norm3d();
+  test_nn_instance_norm1d();
+  test_nn_instance_norm2d();
+  test_nn_instance_norm3d();
+  test_nn_group_norm();
+  test_nn_rms_norm();
+  test_nn_local_response_norm();
   test_nn_layer_norm();
   test_nn_dropout();
+  test_nn_dropout1d();
+  test_nn_dropout2d();
+  test_nn_dropout3d();
+  test_nn_alpha_dropout();
+  test_nn_feature_alpha_dropout();
   test_nn_embedding();
   test_nn_flatten();
   test_nn_identity();
-  test_nn_relu();
-  test_nn_leaky_relu();
-  test_nn_elu();
-  test_nn_softplus();
-  test_nn_gelu();
-  test_nn_silu();
-  test_nn_sigmoid();
-  test_nn_log_sigmoid();
-  test_nn_tanh();
-  test_nn_hardtanh();
-  test_nn_re_lu6();
-  test_nn_hardsigmoid();
-  test_nn_hardswish();
-  test_nn_hardshrink();
-  test_nn_softshrink();
-  test_nn_tanhshrink();
-  test_nn_threshold();
-  test_nn_softsign();
-  test_nn_selu();
-  test_nn_celu();
-  test_nn_mish();
-  test_nn_glu();
-  test_nn_prelu();
-  test_nn_softmin();
-  test_nn_softmax();
-  test_nn_log_softmax();
-  test_nn_mse_loss();
-  test_nn_l1_loss();
-  test_nn_nll_loss();
-  test_nn_cross_entropy_loss();
-  test_nn_bce_loss();
-  test_nn_bce_with_logits_loss();
+  test_nn_cosine_similarity();
+  test_nn_pairwise_distance();
+  test_nn_bilinear();
   return misuse_end();
 }

@@ -37,6 +37,226 @@ static void test_l1_loss(void) {
   EXPECT(TYPE_ERROR, "l1_loss", dt_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, good.tensor, NULL));
 }
 
+static void test_smooth_l1_loss(void) {
+  EXPECT(HANDLE, "smooth_l1_loss", dt_smooth_l1_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "smooth_l1_loss", dt_smooth_l1_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "smooth_l1_loss", dt_smooth_l1_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "smooth_l1_loss", dt_smooth_l1_loss(NULL, good.tensor, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "smooth_l1_loss", dt_smooth_l1_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "smooth_l1_loss", dt_smooth_l1_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "smooth_l1_loss", dt_smooth_l1_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "smooth_l1_loss", dt_smooth_l1_loss(good.tensor, NULL, DT_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "smooth_l1_loss", dt_smooth_l1_loss(good.tensor, good.tensor, 99, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "smooth_l1_loss", dt_smooth_l1_loss(good.tensor, good.tensor, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "smooth_l1_loss", dt_smooth_l1_loss(good.tensor, good.tensor, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "smooth_l1_loss", dt_smooth_l1_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, 1, NULL));
+}
+
+static void test_huber_loss(void) {
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss(NULL, good.tensor, DT_REDUCTION_NONE, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss(good.tensor, NULL, DT_REDUCTION_NONE, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "huber_loss", dt_huber_loss(good.tensor, good.tensor, 99, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "huber_loss", dt_huber_loss(good.tensor, good.tensor, -1, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "huber_loss", dt_huber_loss(good.tensor, good.tensor, 0, 1, good.tensor, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, 1, (dt_tensor *)bad.released, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, 1, (dt_tensor *)bad.garbage, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "huber_loss", dt_huber_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, 1, (dt_tensor *)bad.foreign, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "huber_loss", dt_huber_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, 1, good.tensor, NULL));
+}
+
+static void test_kl_div(void) {
+  EXPECT(HANDLE, "kl_div", dt_kl_div((dt_tensor *)bad.released, good.tensor, DT_DIVERGENCE_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kl_div", dt_kl_div((dt_tensor *)bad.garbage, good.tensor, DT_DIVERGENCE_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kl_div", dt_kl_div((dt_tensor *)bad.foreign, good.tensor, DT_DIVERGENCE_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kl_div", dt_kl_div(NULL, good.tensor, DT_DIVERGENCE_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kl_div", dt_kl_div(good.tensor, (dt_tensor *)bad.released, DT_DIVERGENCE_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kl_div", dt_kl_div(good.tensor, (dt_tensor *)bad.garbage, DT_DIVERGENCE_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kl_div", dt_kl_div(good.tensor, (dt_tensor *)bad.foreign, DT_DIVERGENCE_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "kl_div", dt_kl_div(good.tensor, NULL, DT_DIVERGENCE_REDUCTION_NONE, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "kl_div", dt_kl_div(good.tensor, good.tensor, 99, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "kl_div", dt_kl_div(good.tensor, good.tensor, -1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "kl_div", dt_kl_div(good.tensor, good.tensor, 0, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "kl_div", dt_kl_div(good.tensor, good.tensor, DT_DIVERGENCE_REDUCTION_NONE, 1, NULL));
+}
+
+static void test_poisson_nll_loss(void) {
+  EXPECT(HANDLE, "poisson_nll_loss", dt_poisson_nll_loss((dt_tensor *)bad.released, good.tensor, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson_nll_loss", dt_poisson_nll_loss((dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson_nll_loss", dt_poisson_nll_loss((dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson_nll_loss", dt_poisson_nll_loss(NULL, good.tensor, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson_nll_loss", dt_poisson_nll_loss(good.tensor, (dt_tensor *)bad.released, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson_nll_loss", dt_poisson_nll_loss(good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson_nll_loss", dt_poisson_nll_loss(good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "poisson_nll_loss", dt_poisson_nll_loss(good.tensor, NULL, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "poisson_nll_loss", dt_poisson_nll_loss(good.tensor, good.tensor, 1, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "poisson_nll_loss", dt_poisson_nll_loss(good.tensor, good.tensor, 1, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "poisson_nll_loss", dt_poisson_nll_loss(good.tensor, good.tensor, 1, 1, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "poisson_nll_loss", dt_poisson_nll_loss(good.tensor, good.tensor, 1, 1, 1, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_gaussian_nll_loss(void) {
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss((dt_tensor *)bad.released, good.tensor, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss((dt_tensor *)bad.foreign, good.tensor, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss(NULL, good.tensor, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, (dt_tensor *)bad.released, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, NULL, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, good.tensor, (dt_tensor *)bad.released, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, good.tensor, NULL, 99, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, good.tensor, NULL, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, 1, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gaussian_nll_loss", dt_gaussian_nll_loss(good.tensor, good.tensor, good.tensor, 0, 0, 0.0, 1, 1, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_soft_margin_loss(void) {
+  EXPECT(HANDLE, "soft_margin_loss", dt_soft_margin_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "soft_margin_loss", dt_soft_margin_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "soft_margin_loss", dt_soft_margin_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "soft_margin_loss", dt_soft_margin_loss(NULL, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "soft_margin_loss", dt_soft_margin_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "soft_margin_loss", dt_soft_margin_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "soft_margin_loss", dt_soft_margin_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "soft_margin_loss", dt_soft_margin_loss(good.tensor, NULL, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "soft_margin_loss", dt_soft_margin_loss(good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "soft_margin_loss", dt_soft_margin_loss(good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "soft_margin_loss", dt_soft_margin_loss(good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "soft_margin_loss", dt_soft_margin_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_hinge_embedding_loss(void) {
+  EXPECT(HANDLE, "hinge_embedding_loss", dt_hinge_embedding_loss((dt_tensor *)bad.released, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hinge_embedding_loss", dt_hinge_embedding_loss((dt_tensor *)bad.garbage, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hinge_embedding_loss", dt_hinge_embedding_loss((dt_tensor *)bad.foreign, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hinge_embedding_loss", dt_hinge_embedding_loss(NULL, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hinge_embedding_loss", dt_hinge_embedding_loss(good.tensor, (dt_tensor *)bad.released, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hinge_embedding_loss", dt_hinge_embedding_loss(good.tensor, (dt_tensor *)bad.garbage, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hinge_embedding_loss", dt_hinge_embedding_loss(good.tensor, (dt_tensor *)bad.foreign, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "hinge_embedding_loss", dt_hinge_embedding_loss(good.tensor, NULL, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "hinge_embedding_loss", dt_hinge_embedding_loss(good.tensor, good.tensor, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "hinge_embedding_loss", dt_hinge_embedding_loss(good.tensor, good.tensor, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "hinge_embedding_loss", dt_hinge_embedding_loss(good.tensor, good.tensor, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "hinge_embedding_loss", dt_hinge_embedding_loss(good.tensor, good.tensor, 1, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_margin_ranking_loss(void) {
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(NULL, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, NULL, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, good.tensor, NULL, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, good.tensor, good.tensor, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, good.tensor, good.tensor, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, good.tensor, good.tensor, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "margin_ranking_loss", dt_margin_ranking_loss(good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_cosine_embedding_loss(void) {
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(NULL, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, NULL, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, good.tensor, NULL, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, good.tensor, good.tensor, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, good.tensor, good.tensor, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, good.tensor, good.tensor, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "cosine_embedding_loss", dt_cosine_embedding_loss(good.tensor, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_triplet_margin_loss(void) {
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss((dt_tensor *)bad.released, good.tensor, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss((dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(NULL, good.tensor, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, (dt_tensor *)bad.released, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, NULL, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, good.tensor, (dt_tensor *)bad.released, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, good.tensor, NULL, 1, 1, 1, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, good.tensor, good.tensor, 1, 1, 1, 1, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, good.tensor, good.tensor, 1, 1, 1, 1, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, good.tensor, good.tensor, 1, 1, 1, 1, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "triplet_margin_loss", dt_triplet_margin_loss(good.tensor, good.tensor, good.tensor, 1, 1, 1, 1, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_multi_margin_loss(void) {
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss((dt_tensor *)bad.released, good.tensor, 1, 1, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss((dt_tensor *)bad.garbage, good.tensor, 1, 1, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss((dt_tensor *)bad.foreign, good.tensor, 1, 1, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss(NULL, good.tensor, 1, 1, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss(good.tensor, (dt_tensor *)bad.released, 1, 1, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss(good.tensor, (dt_tensor *)bad.garbage, 1, 1, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss(good.tensor, (dt_tensor *)bad.foreign, 1, 1, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss(good.tensor, NULL, 1, 1, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss(good.tensor, good.tensor, 1, 1, (dt_tensor *)bad.released, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss(good.tensor, good.tensor, 1, 1, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multi_margin_loss", dt_multi_margin_loss(good.tensor, good.tensor, 1, 1, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multi_margin_loss", dt_multi_margin_loss(good.tensor, good.tensor, 1, 1, good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multi_margin_loss", dt_multi_margin_loss(good.tensor, good.tensor, 1, 1, good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multi_margin_loss", dt_multi_margin_loss(good.tensor, good.tensor, 1, 1, good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "multi_margin_loss", dt_multi_margin_loss(good.tensor, good.tensor, 1, 1, good.tensor, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_multilabel_margin_loss(void) {
+  EXPECT(HANDLE, "multilabel_margin_loss", dt_multilabel_margin_loss((dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_margin_loss", dt_multilabel_margin_loss((dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_margin_loss", dt_multilabel_margin_loss((dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_margin_loss", dt_multilabel_margin_loss(NULL, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_margin_loss", dt_multilabel_margin_loss(good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_margin_loss", dt_multilabel_margin_loss(good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_margin_loss", dt_multilabel_margin_loss(good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_margin_loss", dt_multilabel_margin_loss(good.tensor, NULL, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multilabel_margin_loss", dt_multilabel_margin_loss(good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multilabel_margin_loss", dt_multilabel_margin_loss(good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multilabel_margin_loss", dt_multilabel_margin_loss(good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "multilabel_margin_loss", dt_multilabel_margin_loss(good.tensor, good.tensor, DT_REDUCTION_NONE, NULL));
+}
+
+static void test_multilabel_soft_margin_loss(void) {
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss((dt_tensor *)bad.released, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss((dt_tensor *)bad.foreign, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(NULL, good.tensor, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, (dt_tensor *)bad.released, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, (dt_tensor *)bad.garbage, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, (dt_tensor *)bad.foreign, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, NULL, good.tensor, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, good.tensor, (dt_tensor *)bad.released, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, good.tensor, (dt_tensor *)bad.garbage, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, good.tensor, (dt_tensor *)bad.foreign, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, good.tensor, good.tensor, 99, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, good.tensor, good.tensor, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, good.tensor, good.tensor, 0, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "multilabel_soft_margin_loss", dt_multilabel_soft_margin_loss(good.tensor, good.tensor, good.tensor, DT_REDUCTION_NONE, NULL));
+}
+
 static void test_nll_loss(void) {
   EXPECT(HANDLE, "nll_loss", dt_nll_loss((dt_tensor *)bad.released, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "nll_loss", dt_nll_loss((dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, DT_REDUCTION_NONE, (dt_tensor **)&out.pointer[0]));
@@ -116,6 +336,19 @@ int main(void) {
   misuse_begin();
   test_mse_loss();
   test_l1_loss();
+  test_smooth_l1_loss();
+  test_huber_loss();
+  test_kl_div();
+  test_poisson_nll_loss();
+  test_gaussian_nll_loss();
+  test_soft_margin_loss();
+  test_hinge_embedding_loss();
+  test_margin_ranking_loss();
+  test_cosine_embedding_loss();
+  test_triplet_margin_loss();
+  test_multi_margin_loss();
+  test_multilabel_margin_loss();
+  test_multilabel_soft_margin_loss();
   test_nll_loss();
   test_cross_entropy();
   test_binary_cross_entropy();

@@ -16,6 +16,19 @@ static void test_module_forward(void) {
   EXPECT(TYPE_ERROR, "module_forward", dt_module_forward(good.module, good.tensor, good.tensor, NULL));
 }
 
+static void test_module_forward_inputs(void) {
+  EXPECT(HANDLE, "module_forward_inputs", dt_module_forward_inputs((dt_module *)bad.released, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_inputs", dt_module_forward_inputs((dt_module *)bad.garbage, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_inputs", dt_module_forward_inputs((dt_module *)good.tensor, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_inputs", dt_module_forward_inputs(NULL, good.tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "module_forward_inputs", dt_module_forward_inputs(good.module, NULL, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "module_forward_inputs", dt_module_forward_inputs(good.module, good.tensors, -7, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "module_forward_inputs", dt_module_forward_inputs(good.module, NULL, -1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_inputs", dt_module_forward_inputs(good.module, bad.released_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_inputs", dt_module_forward_inputs(good.module, bad.foreign_tensors, 2, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_forward_inputs", dt_module_forward_inputs(good.module, good.tensors, 2, NULL));
+}
+
 static void test_module_kind(void) {
   EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.released, (dt_bytes **)&out.pointer[0]));
   EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.garbage, (dt_bytes **)&out.pointer[0]));
@@ -222,6 +235,7 @@ static void test_module_append(void) {
 int main(void) {
   misuse_begin();
   test_module_forward();
+  test_module_forward_inputs();
   test_module_kind();
   test_module_train();
   test_module_is_training();

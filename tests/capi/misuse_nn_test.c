@@ -71,6 +71,62 @@ static void test_layer_norm(void) {
   EXPECT(TYPE_ERROR, "layer_norm", dt_layer_norm(good.tensor, good.i64s, 1, good.tensor, good.tensor, 1, NULL));
 }
 
+static void test_rms_norm(void) {
+  EXPECT(HANDLE, "rms_norm", dt_rms_norm((dt_tensor *)bad.released, good.i64s, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rms_norm", dt_rms_norm((dt_tensor *)bad.garbage, good.i64s, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rms_norm", dt_rms_norm((dt_tensor *)bad.foreign, good.i64s, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rms_norm", dt_rms_norm(NULL, good.i64s, 1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rms_norm", dt_rms_norm(good.tensor, NULL, 2, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rms_norm", dt_rms_norm(good.tensor, NULL, -1, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "rms_norm", dt_rms_norm(good.tensor, good.i64s, -7, good.tensor, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rms_norm", dt_rms_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.released, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rms_norm", dt_rms_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.garbage, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rms_norm", dt_rms_norm(good.tensor, good.i64s, 1, (dt_tensor *)bad.foreign, NULL, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rms_norm", dt_rms_norm(good.tensor, good.i64s, 1, good.tensor, NULL, NULL));
+}
+
+static void test_group_norm(void) {
+  EXPECT(HANDLE, "group_norm", dt_group_norm((dt_tensor *)bad.released, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm((dt_tensor *)bad.garbage, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm((dt_tensor *)bad.foreign, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm(NULL, 1, good.tensor, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm(good.tensor, 1, (dt_tensor *)bad.released, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm(good.tensor, 1, (dt_tensor *)bad.garbage, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm(good.tensor, 1, (dt_tensor *)bad.foreign, good.tensor, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm(good.tensor, 1, good.tensor, (dt_tensor *)bad.released, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm(good.tensor, 1, good.tensor, (dt_tensor *)bad.garbage, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "group_norm", dt_group_norm(good.tensor, 1, good.tensor, (dt_tensor *)bad.foreign, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "group_norm", dt_group_norm(good.tensor, 1, good.tensor, good.tensor, 1, NULL));
+}
+
+static void test_instance_norm(void) {
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm((dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm((dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm((dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(NULL, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, good.tensor, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "instance_norm", dt_instance_norm(good.tensor, good.tensor, good.tensor, good.tensor, (dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "instance_norm", dt_instance_norm(good.tensor, good.tensor, good.tensor, good.tensor, good.tensor, 1, 1, 1, NULL));
+}
+
+static void test_local_response_norm(void) {
+  EXPECT(HANDLE, "local_response_norm", dt_local_response_norm((dt_tensor *)bad.released, 1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "local_response_norm", dt_local_response_norm((dt_tensor *)bad.garbage, 1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "local_response_norm", dt_local_response_norm((dt_tensor *)bad.foreign, 1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "local_response_norm", dt_local_response_norm(NULL, 1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "local_response_norm", dt_local_response_norm(good.tensor, 1, 1, 1, 1, NULL));
+}
+
 static void test_softmax(void) {
   EXPECT(HANDLE, "softmax", dt_softmax((dt_tensor *)bad.released, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "softmax", dt_softmax((dt_tensor *)bad.garbage, 1, DT_DTYPE_FLOAT32, (dt_tensor **)&out.pointer[0]));
@@ -106,6 +162,104 @@ static void test_dropout_(void) {
   EXPECT(HANDLE, "dropout_", dt_dropout_(NULL, 1, 1));
 }
 
+static void test_dropout1d(void) {
+  EXPECT(HANDLE, "dropout1d", dt_dropout1d((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout1d", dt_dropout1d((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout1d", dt_dropout1d((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout1d", dt_dropout1d(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dropout1d", dt_dropout1d(good.tensor, 1, 1, NULL));
+}
+
+static void test_dropout1d_(void) {
+  EXPECT(HANDLE, "dropout1d_", dt_dropout1d_((dt_tensor *)bad.released, 1, 1));
+  EXPECT(HANDLE, "dropout1d_", dt_dropout1d_((dt_tensor *)bad.garbage, 1, 1));
+  EXPECT(HANDLE, "dropout1d_", dt_dropout1d_((dt_tensor *)bad.foreign, 1, 1));
+  EXPECT(HANDLE, "dropout1d_", dt_dropout1d_(NULL, 1, 1));
+}
+
+static void test_dropout2d(void) {
+  EXPECT(HANDLE, "dropout2d", dt_dropout2d((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout2d", dt_dropout2d((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout2d", dt_dropout2d((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout2d", dt_dropout2d(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dropout2d", dt_dropout2d(good.tensor, 1, 1, NULL));
+}
+
+static void test_dropout2d_(void) {
+  EXPECT(HANDLE, "dropout2d_", dt_dropout2d_((dt_tensor *)bad.released, 1, 1));
+  EXPECT(HANDLE, "dropout2d_", dt_dropout2d_((dt_tensor *)bad.garbage, 1, 1));
+  EXPECT(HANDLE, "dropout2d_", dt_dropout2d_((dt_tensor *)bad.foreign, 1, 1));
+  EXPECT(HANDLE, "dropout2d_", dt_dropout2d_(NULL, 1, 1));
+}
+
+static void test_dropout3d(void) {
+  EXPECT(HANDLE, "dropout3d", dt_dropout3d((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout3d", dt_dropout3d((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout3d", dt_dropout3d((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "dropout3d", dt_dropout3d(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "dropout3d", dt_dropout3d(good.tensor, 1, 1, NULL));
+}
+
+static void test_dropout3d_(void) {
+  EXPECT(HANDLE, "dropout3d_", dt_dropout3d_((dt_tensor *)bad.released, 1, 1));
+  EXPECT(HANDLE, "dropout3d_", dt_dropout3d_((dt_tensor *)bad.garbage, 1, 1));
+  EXPECT(HANDLE, "dropout3d_", dt_dropout3d_((dt_tensor *)bad.foreign, 1, 1));
+  EXPECT(HANDLE, "dropout3d_", dt_dropout3d_(NULL, 1, 1));
+}
+
+static void test_alpha_dropout(void) {
+  EXPECT(HANDLE, "alpha_dropout", dt_alpha_dropout((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "alpha_dropout", dt_alpha_dropout((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "alpha_dropout", dt_alpha_dropout((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "alpha_dropout", dt_alpha_dropout(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "alpha_dropout", dt_alpha_dropout(good.tensor, 1, 1, NULL));
+}
+
+static void test_alpha_dropout_(void) {
+  EXPECT(HANDLE, "alpha_dropout_", dt_alpha_dropout_((dt_tensor *)bad.released, 1, 1));
+  EXPECT(HANDLE, "alpha_dropout_", dt_alpha_dropout_((dt_tensor *)bad.garbage, 1, 1));
+  EXPECT(HANDLE, "alpha_dropout_", dt_alpha_dropout_((dt_tensor *)bad.foreign, 1, 1));
+  EXPECT(HANDLE, "alpha_dropout_", dt_alpha_dropout_(NULL, 1, 1));
+}
+
+static void test_feature_alpha_dropout(void) {
+  EXPECT(HANDLE, "feature_alpha_dropout", dt_feature_alpha_dropout((dt_tensor *)bad.released, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "feature_alpha_dropout", dt_feature_alpha_dropout((dt_tensor *)bad.garbage, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "feature_alpha_dropout", dt_feature_alpha_dropout((dt_tensor *)bad.foreign, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "feature_alpha_dropout", dt_feature_alpha_dropout(NULL, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "feature_alpha_dropout", dt_feature_alpha_dropout(good.tensor, 1, 1, NULL));
+}
+
+static void test_feature_alpha_dropout_(void) {
+  EXPECT(HANDLE, "feature_alpha_dropout_", dt_feature_alpha_dropout_((dt_tensor *)bad.released, 1, 1));
+  EXPECT(HANDLE, "feature_alpha_dropout_", dt_feature_alpha_dropout_((dt_tensor *)bad.garbage, 1, 1));
+  EXPECT(HANDLE, "feature_alpha_dropout_", dt_feature_alpha_dropout_((dt_tensor *)bad.foreign, 1, 1));
+  EXPECT(HANDLE, "feature_alpha_dropout_", dt_feature_alpha_dropout_(NULL, 1, 1));
+}
+
+static void test_rrelu(void) {
+  EXPECT(HANDLE, "rrelu", dt_rrelu((dt_tensor *)bad.released, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rrelu", dt_rrelu((dt_tensor *)bad.garbage, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rrelu", dt_rrelu((dt_tensor *)bad.foreign, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "rrelu", dt_rrelu(NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "rrelu", dt_rrelu(good.tensor, 1, 1, 1, NULL));
+}
+
+static void test_rrelu_(void) {
+  EXPECT(HANDLE, "rrelu_", dt_rrelu_((dt_tensor *)bad.released, 1, 1, 1));
+  EXPECT(HANDLE, "rrelu_", dt_rrelu_((dt_tensor *)bad.garbage, 1, 1, 1));
+  EXPECT(HANDLE, "rrelu_", dt_rrelu_((dt_tensor *)bad.foreign, 1, 1, 1));
+  EXPECT(HANDLE, "rrelu_", dt_rrelu_(NULL, 1, 1, 1));
+}
+
+static void test_gumbel_softmax(void) {
+  EXPECT(HANDLE, "gumbel_softmax", dt_gumbel_softmax((dt_tensor *)bad.released, 1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gumbel_softmax", dt_gumbel_softmax((dt_tensor *)bad.garbage, 1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gumbel_softmax", dt_gumbel_softmax((dt_tensor *)bad.foreign, 1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "gumbel_softmax", dt_gumbel_softmax(NULL, 1, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "gumbel_softmax", dt_gumbel_softmax(good.tensor, 1, 1, 1, 1, NULL));
+}
+
 static void test_embedding(void) {
   EXPECT(HANDLE, "embedding", dt_embedding((dt_tensor *)bad.released, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
   EXPECT(HANDLE, "embedding", dt_embedding((dt_tensor *)bad.garbage, good.tensor, NULL, NULL, 1, 1, 1, (dt_tensor **)&out.pointer[0]));
@@ -124,10 +278,27 @@ int main(void) {
   test_linear_activation();
   test_batch_norm();
   test_layer_norm();
+  test_rms_norm();
+  test_group_norm();
+  test_instance_norm();
+  test_local_response_norm();
   test_softmax();
   test_log_softmax();
   test_dropout();
   test_dropout_();
+  test_dropout1d();
+  test_dropout1d_();
+  test_dropout2d();
+  test_dropout2d_();
+  test_dropout3d();
+  test_dropout3d_();
+  test_alpha_dropout();
+  test_alpha_dropout_();
+  test_feature_alpha_dropout();
+  test_feature_alpha_dropout_();
+  test_rrelu();
+  test_rrelu_();
+  test_gumbel_softmax();
   test_embedding();
   return misuse_end();
 }

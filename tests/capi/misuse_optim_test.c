@@ -147,6 +147,49 @@ static void test_optim_step_lr(void) {
   EXPECT(TYPE_ERROR, "optim_step_lr", dt_optim_step_lr(good.optimizer, 1, 1, NULL));
 }
 
+static void test_optim_multi_step_lr(void) {
+  EXPECT(HANDLE, "optim_multi_step_lr", dt_optim_multi_step_lr((dt_optimizer *)bad.released, good.i64s, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_multi_step_lr", dt_optim_multi_step_lr((dt_optimizer *)bad.garbage, good.i64s, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_multi_step_lr", dt_optim_multi_step_lr((dt_optimizer *)good.tensor, good.i64s, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_multi_step_lr", dt_optim_multi_step_lr(NULL, good.i64s, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_multi_step_lr", dt_optim_multi_step_lr(good.optimizer, NULL, 2, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_multi_step_lr", dt_optim_multi_step_lr(good.optimizer, NULL, -1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "optim_multi_step_lr", dt_optim_multi_step_lr(good.optimizer, good.i64s, -7, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_multi_step_lr", dt_optim_multi_step_lr(good.optimizer, good.i64s, 1, 1, NULL));
+}
+
+static void test_optim_constant_lr(void) {
+  EXPECT(HANDLE, "optim_constant_lr", dt_optim_constant_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_constant_lr", dt_optim_constant_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_constant_lr", dt_optim_constant_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_constant_lr", dt_optim_constant_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_constant_lr", dt_optim_constant_lr(good.optimizer, 1, 1, NULL));
+}
+
+static void test_optim_linear_lr(void) {
+  EXPECT(HANDLE, "optim_linear_lr", dt_optim_linear_lr((dt_optimizer *)bad.released, 1, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_linear_lr", dt_optim_linear_lr((dt_optimizer *)bad.garbage, 1, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_linear_lr", dt_optim_linear_lr((dt_optimizer *)good.tensor, 1, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_linear_lr", dt_optim_linear_lr(NULL, 1, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_linear_lr", dt_optim_linear_lr(good.optimizer, 1, 1, 1, NULL));
+}
+
+static void test_optim_exponential_lr(void) {
+  EXPECT(HANDLE, "optim_exponential_lr", dt_optim_exponential_lr((dt_optimizer *)bad.released, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_exponential_lr", dt_optim_exponential_lr((dt_optimizer *)bad.garbage, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_exponential_lr", dt_optim_exponential_lr((dt_optimizer *)good.tensor, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_exponential_lr", dt_optim_exponential_lr(NULL, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_exponential_lr", dt_optim_exponential_lr(good.optimizer, 1, NULL));
+}
+
+static void test_optim_polynomial_lr(void) {
+  EXPECT(HANDLE, "optim_polynomial_lr", dt_optim_polynomial_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_polynomial_lr", dt_optim_polynomial_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_polynomial_lr", dt_optim_polynomial_lr((dt_optimizer *)good.tensor, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(HANDLE, "optim_polynomial_lr", dt_optim_polynomial_lr(NULL, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "optim_polynomial_lr", dt_optim_polynomial_lr(good.optimizer, 1, 1, NULL));
+}
+
 static void test_optim_cosine_annealing_lr(void) {
   EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.released, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
   EXPECT(HANDLE, "optim_cosine_annealing_lr", dt_optim_cosine_annealing_lr((dt_optimizer *)bad.garbage, 1, 1, (dt_lr_scheduler **)&out.pointer[0]));
@@ -308,6 +351,11 @@ int main(void) {
   test_optim_asgd();
   test_optim_rprop();
   test_optim_step_lr();
+  test_optim_multi_step_lr();
+  test_optim_constant_lr();
+  test_optim_linear_lr();
+  test_optim_exponential_lr();
+  test_optim_polynomial_lr();
   test_optim_cosine_annealing_lr();
   test_optimizer_step();
   test_optimizer_zero_grad();

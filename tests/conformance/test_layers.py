@@ -70,7 +70,12 @@ for _, mode in ipairs({{"train", "eval"}}) do
   layer:zero_grad()
   local x = inputs[1]:clone()
   x.requires_grad = x.dtype == dt.float32
-  local y = layer(x, inputs[2])
+  local y
+  if #inputs > 2 then
+    y = layer:forward_inputs({{x, table.unpack(inputs, 2)}})
+  else
+    y = layer(x, inputs[2])
+  end
   if y.requires_grad then y:square():sum():backward() end
   local names, found = {{"y"}}, {{y:detach()}}
   local function add(name, tensor)

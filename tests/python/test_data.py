@@ -14,14 +14,19 @@ from dumbtorch import _ops
 from dumbtorch._runtime import CALLBACKS
 from dumbtorch.utils.data import (
     BatchSampler,
+    ChainDataset,
     ConcatDataset,
     DataLoader,
     Dataset,
     IterableDataset,
     RandomSampler,
+    StackDataset,
     Subset,
     TensorDataset,
+    WeightedRandomSampler,
     default_collate,
+    default_convert,
+    get_worker_info,
     random_split,
 )
 
@@ -397,3 +402,71 @@ def test_load_runs_no_code(tmp_path):
     dt.save(Evil(), path)
     with pytest.raises(pickle.UnpicklingError, match="weights_only"):
         dt.load(path)
+
+
+class Numbers(IterableDataset):
+    def __init__(self, *numbers):
+        self.numbers = numbers
+
+    def __iter__(self):
+        return iter(self.numbers)
+
+    def __len__(self):
+        return len(self.numbers)
+
+
+def test_chained_and_stacked_datasets():
+    chained = Numbers(1, 2) + Numbers(3)
+    assert list(chained) == [1, 2, 3] and len(chained) == 3
+    with pytest.raises(AssertionError, match="only supports IterableDataset"):
+        list(ChainDataset([Squares(5)]))
+    squares = Squares(5)
+    assert StackDataset([1, 2], [3, 4])[1] == (2, 4)
+    assert StackDataset(x=[1, 2], y=[3, 4])[0] == {"x": 1, "y": 3}
+    for wrong in (lambda: StackDataset(), lambda: StackDataset(squares, x=squares)):
+        with pytest.raises(ValueError):
+            wrong()
+    with pytest.raises(ValueError, match="Size mismatch"):
+        StackDataset(squares, Subset(squares, [0]))
+
+
+def test_weighted_samples():
+    """Each index comes as often as its weight says; without replacement, once at most."""
+    weights = [1.0, 0.0, 3.0, 4.0]
+    drawn = list(WeightedRandomSampler(weights, 8000))
+    assert 1 not in drawn and len(drawn) == 8000
+    for i, w in enumerate(weights):
+        assert drawn.count(i) / 8000 == pytest.approx(w / 8, abs=0.03)
+    firsts = []
+    for _ in range(1000):
+        order = list(WeightedRandomSampler(weights, 3, replacement=False))
+        assert sorted(order) == [0, 2, 3]
+        firsts.append(order[0])
+    assert firsts.count(3) / 1000 == pytest.approx(0.5, abs=0.07)
+    with pytest.raises(RuntimeError, match="not enough non-negative category"):
+        list(WeightedRandomSampler(weights, 4, replacement=False))
+    for wrong in ((weights, 0), (weights, 1.5), (weights, 1, 3), ([weights], 1)):
+        with pytest.raises(ValueError):
+            WeightedRandomSampler(*wrong)
+
+
+def test_workers_know_themselves():
+    class Who(Dataset):
+        def __getitem__(self, index):
+            info = get_worker_info()
+            return info.id, info.num_workers, info.dataset is self
+
+        def __len__(self):
+            return 8
+
+    seen = [
+        tuple(map(int, item)) for batch in DataLoader(Who(), 1, num_workers=2) for item in [batch]
+    ]
+    assert {item[0] for item in seen} <= {0, 1} and all(item[1:] == (2, 1) for item in seen)
+    assert get_worker_info() is None
+
+
+def test_items_without_batches():
+    numpy = pytest.importorskip("numpy")
+    item = default_convert({"a": (numpy.ones(2), "text"), "b": numpy.float32(3)})
+    assert item["a"][0].tolist() == [1, 1] and item["a"][1] == "text" and item["b"].item() == 3

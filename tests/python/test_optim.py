@@ -1,8 +1,10 @@
 """Optimizers and schedules: the same steps as PyTorch's."""
 
 import copy
+import math
 import os
 import re
+import sys
 
 import dumbtorch as dt
 import pytest
@@ -244,29 +246,187 @@ def test_repr(both):
     assert ours.splitlines()[:2] == theirs.splitlines()[:2] and "    lr: 0.1" in ours
 
 
+# Schedules of Python alone: with an optimizer that has a momentum, and the functions of one.
+def members(s, opt):
+    return [s.LinearLR(opt, 0.5, total_iters=3), s.StepLR(opt, 2, 0.5), s.CosineAnnealingLR(opt, 5)]
+
+
+PYTHON_SCHEDULES = {
+    "LambdaLR": lambda s, opt: s.LambdaLR(opt, lambda epoch: 1 / (epoch + 1)),
+    "MultiplicativeLR": lambda s, opt: s.MultiplicativeLR(opt, [lambda e: 0.9, lambda e: 1 / e]),
+    "CosineAnnealingWarmRestarts": lambda s, opt: s.CosineAnnealingWarmRestarts(opt, 3, 2, 0.01),
+    "one length": lambda s, opt: s.CosineAnnealingWarmRestarts(opt, 4),
+    "OneCycleLR": lambda s, opt: s.OneCycleLR(opt, 0.5, 25),
+    "three phases": lambda s, opt: s.OneCycleLR(
+        opt, [0.5, 0.3], epochs=5, steps_per_epoch=5, three_phase=True, anneal_strategy="linear"
+    ),
+    "CyclicLR": lambda s, opt: s.CyclicLR(opt, 0.01, [0.1, 0.2], 3, 4),
+    "triangular2": lambda s, opt: s.CyclicLR(opt, 0.01, 0.1, 3, mode="triangular2"),
+    "exp_range": lambda s, opt: s.CyclicLR(opt, 0.01, 0.1, 3, mode="exp_range", gamma=0.9),
+    "a scale": lambda s, opt: s.CyclicLR(opt, 0.01, 0.1, 3, scale_fn=lambda x: 1 / x),
+    "SequentialLR": lambda s, opt: s.SequentialLR(opt, members(s, opt), [4, 9]),
+    "ChainedScheduler": lambda s, opt: s.ChainedScheduler(members(s, opt), opt),
+    "nested": lambda s, opt: s.SequentialLR(
+        opt, [s.ChainedScheduler(members(s, opt)), s.MultiStepLR(opt, [2, 4])], [5]
+    ),
+}
+
+
 def schedule(t, name, optimizer):
-    kind, settings = class_of(t, "optim.lr_scheduler", name), SCHEDULES.get(name)
-    return kind(optimizer, *(settings or [lambda epoch: 1 / (epoch + 1)]))
+    if name in PYTHON_SCHEDULES:
+        return PYTHON_SCHEDULES[name](t.optim.lr_scheduler, optimizer)
+    return class_of(t, "optim.lr_scheduler", name)(optimizer, *SCHEDULES[name])
 
 
-@pytest.mark.parametrize("name", [*SCHEDULES, "LambdaLR"])
+def two_groups(t, kind="SGD", **settings):
+    ps = [t.ones(2, requires_grad=True), t.ones(3, requires_grad=True)]
+    groups = [{"params": ps[:1]}, {"params": ps[1:], "lr": 0.2}]
+    return getattr(t.optim, kind)(groups, lr=0.1, **settings)
+
+
+def walk(opt, schedule, steps, disturb=None):
+    """The rates and momentums of each epoch."""
+    seen = []
+    for epoch in range(steps):
+        seen.append(
+            (schedule.get_last_lr(), [g.get("momentum", g.get("betas")) for g in opt.param_groups])
+        )
+        opt.step()
+        schedule.step()
+        if epoch == disturb:  # as another schedule would
+            opt.param_groups[0]["lr"] *= 3
+    return seen
+
+
+def flat(seen):
+    return [x for rates, momentums in seen for x in (*rates, *momentums)]
+
+
+def assert_same_rates(ours, theirs):
+    for a, b in zip(flat(ours), flat(theirs), strict=True):
+        assert a == pytest.approx(b, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", [*SCHEDULES, *PYTHON_SCHEDULES])
 def test_schedules(name, both):
     def run(t):
-        ps = parameters(t)
-        opt = t.optim.SGD([{"params": ps[:2]}, {"params": ps[2:], "lr": 0.2}], lr=0.1)
+        opt = two_groups(t, momentum=0.5)
+        return walk(opt, schedule(t, name, opt), 20, disturb=12)
+
+    assert_same_rates(*both(run))
+
+
+@pytest.mark.parametrize("name", [*SCHEDULES, *PYTHON_SCHEDULES])
+def test_schedules_go_on(name, both):
+    """From a state dict, and from last_epoch; the state has PyTorch's names."""
+
+    def run(t):
+        opt = two_groups(t, "Adam")
+        first = schedule(t, name, opt)
+        walk(opt, first, 7)
+        other = two_groups(t, "Adam")
+        again = schedule(t, name, other)
+        again.load_state_dict(first.state_dict())
+        other.load_state_dict(opt.state_dict())
+        return walk(other, again, 5), {*first.state_dict()}
+
+    (ours, names), (theirs, wanted) = both(run)
+    assert_same_rates(ours, theirs)
+    assert names - {"_scale_fn_ref"} == wanted - {"_scale_fn_ref"}
+
+
+@pytest.mark.parametrize("name", [*SCHEDULES, "LambdaLR", "CosineAnnealingWarmRestarts"])
+def test_schedules_resume(name, both):
+    def run(t):
+        opt = two_groups(t)
+        for group in opt.param_groups:
+            group["initial_lr"] = 0.3
+        kind = getattr(t.optim.lr_scheduler, name)
+        settings = SCHEDULES.get(name, [lambda e: 1 / (e + 1)] if name == "LambdaLR" else [3, 2])
+        return walk(opt, kind(opt, *settings, last_epoch=4), 10)
+
+    assert_same_rates(*both(run))
+
+
+@pytest.mark.filterwarnings("ignore:The epoch parameter")
+@pytest.mark.parametrize("name", [*SCHEDULES, "CosineAnnealingWarmRestarts"])
+def test_schedules_jump(name, both):
+    def run(t):
+        opt = two_groups(t)
         rates = schedule(t, name, opt)
-        seen = [rates.get_last_lr()]
-        for epoch in range(20):
-            train(t, opt, ps, 1)
-            rates.step()
-            seen.append(rates.get_last_lr())
-            if epoch == 12:  # as another schedule would
-                opt.param_groups[0]["lr"] *= 3
+        opt.step()
+        seen = []
+        for epoch in (3, 9, 0, 12, 1):
+            rates.step(epoch)
+            seen.append((rates.get_last_lr(), []))
         return seen
 
+    assert_same_rates(*both(run))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"mode": "max", "threshold": 0.5, "threshold_mode": "abs", "patience": 1},
+        {"patience": 0, "cooldown": 2, "min_lr": [0.01, 0.05], "factor": 0.3},
+        {"patience": 1, "threshold": 0.1, "eps": 0.05},
+    ],
+    ids=str,
+)
+def test_plateau(settings, both):
+    def run(t):
+        opt = two_groups(t)
+        rates = t.optim.lr_scheduler.ReduceLROnPlateau(opt, **{"patience": 2, **settings})
+        seen = []
+        for epoch in range(30):
+            rates.step(2 + math.cos(epoch) - epoch / 20)
+            seen.append((rates.get_last_lr(), [rates.num_bad_epochs, rates.best]))
+        return seen, {*rates.state_dict()}
+
+    (ours, names), (theirs, wanted) = both(run)
+    assert_same_rates(ours, theirs)
+    assert names == wanted
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda s, opt: s.ConstantLR(opt, 2.0),
+        lambda s, opt: s.LinearLR(opt, 0.0),
+        lambda s, opt: s.LinearLR(opt, 0.5, 2.0),
+        lambda s, opt: s.LambdaLR(opt, [lambda e: 1] * 3),
+        lambda s, opt: s.MultiplicativeLR(opt, 3),
+        lambda s, opt: s.ReduceLROnPlateau(opt, factor=1.0),
+        lambda s, opt: s.ReduceLROnPlateau(opt, mode="avg"),
+        lambda s, opt: s.ReduceLROnPlateau(opt, threshold_mode="avg"),
+        lambda s, opt: s.ReduceLROnPlateau(opt, min_lr=[1.0]),
+        lambda s, opt: s.CosineAnnealingWarmRestarts(opt, 0),
+        lambda s, opt: s.CosineAnnealingWarmRestarts(opt, 2, 0),
+        lambda s, opt: s.CosineAnnealingWarmRestarts(opt, 2, 1, "a"),
+        lambda s, opt: s.OneCycleLR(opt, 0.1),
+        lambda s, opt: s.OneCycleLR(opt, 0.1, 0),
+        lambda s, opt: s.OneCycleLR(opt, 0.1, epochs=0, steps_per_epoch=3),
+        lambda s, opt: s.OneCycleLR(opt, 0.1, 5, pct_start=2.0),
+        lambda s, opt: s.OneCycleLR(opt, 0.1, 5, anneal_strategy="sin"),
+        lambda s, opt: s.OneCycleLR(opt, [0.1], 5),
+        lambda s, opt: s.CyclicLR(opt, 0.1, 0.2, mode="square"),
+        lambda s, opt: s.CyclicLR(opt, [0.1], 0.2),
+        lambda s, opt: s.SequentialLR(opt, [], []),
+        lambda s, opt: s.SequentialLR(opt, members(s, opt), [4]),
+        lambda s, opt: s.SequentialLR(opt, [s.ReduceLROnPlateau(opt)], []),
+        lambda s, opt: s.ChainedScheduler([]),
+        lambda s, opt: s.StepLR(opt, 1, last_epoch=3),
+    ],
+)
+def test_schedules_refuse(make, both):
+    def run(t):
+        with pytest.raises((ValueError, TypeError, AttributeError, KeyError)) as error:
+            make(t.optim.lr_scheduler, two_groups(t, momentum=0.5))
+        return error.type, str(error.value).partition(" when resuming")[0]
+
     ours, theirs = both(run)
-    for a, b in zip(ours, theirs, strict=True):
-        assert a == pytest.approx(b, rel=1e-12)
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -325,3 +485,52 @@ def test_settings_that_are_no_numbers(torch, name, options):
         return str(error.value)
 
     assert message(dt) == message(torch)
+
+
+def test_hooks_of_steps(both):
+    def run(t):
+        seen = []
+        w = t.ones(1, requires_grad=True)
+        opt, other = t.optim.SGD([w], lr=0.5), t.optim.Adam([w])
+        module = sys.modules[f"{t.__name__}.optim.optimizer"]
+        handles = [
+            module.register_optimizer_step_pre_hook(
+                lambda o, a, k: seen.append(("any", len(a), dict(k)))
+            ),
+            module.register_optimizer_step_post_hook(lambda o, a, k: seen.append("after any")),
+            opt.register_step_pre_hook(lambda o, a, k: seen.append((o is opt, len(a)))),
+            opt.register_step_pre_hook(
+                lambda o, a, k: (a, {"closure": lambda: seen.append("closure")})
+            ),
+            opt.register_step_post_hook(lambda o, a, k: seen.append(("after", sorted(k)))),
+        ]
+        w.grad = t.ones(1)
+        opt.step()
+        other.step()
+        for handle in handles:
+            handle.remove()
+        opt.step()
+        opt.register_step_pre_hook(lambda o, a, k: 3)
+        with pytest.raises(RuntimeError, match="must return None or a tuple"):
+            opt.step()
+        return seen, w.tolist()
+
+    ours, theirs = both(run)
+    assert ours[0] == theirs[0] and ours[1] == pytest.approx(theirs[1], rel=1e-6)
+
+
+def test_hooks_of_the_state(both):
+    def run(t):
+        seen = []
+        opt = t.optim.SGD([t.ones(1, requires_grad=True)], lr=0.5)
+        opt.register_state_dict_pre_hook(lambda o: seen.append("before"))
+        opt.register_state_dict_post_hook(lambda o, d: seen.append(sorted(d)))
+        opt.register_state_dict_post_hook(lambda o, d: d | {"more": 1}, prepend=True)
+        opt.register_load_state_dict_pre_hook(lambda o, d: seen.append(d.pop("more")))
+        opt.register_load_state_dict_post_hook(lambda o: seen.append("loaded"))
+        state = opt.state_dict()
+        opt.load_state_dict(state)
+        return seen, "more" in state
+
+    ours, theirs = both(run)
+    assert ours == theirs

@@ -11,7 +11,9 @@ def outcome(call):
         return call()
     except Exception as error:
         kind = next(
-            k for k in (IndexError, NotImplementedError, RuntimeError) if isinstance(error, k)
+            k
+            for k in (IndexError, NotImplementedError, RuntimeError, ValueError)
+            if isinstance(error, k)
         )
         return kind, str(error).partition("\n")[0]
 
@@ -28,7 +30,9 @@ def agree(torch, same):
             kind, sentence = theirs
             assert ours[0] is kind
             # PyTorch names some ops too, as "argmax(): ".
-            assert re.sub(r"^\w+: ", "", ours[1]) == re.sub(r"^(\w+\(\): |where )", "", sentence)
+            assert re.sub(r"^\w+: ", "", ours[1]) == re.sub(
+                r"^(\w+\(\): |\w+: |where )", "", sentence
+            )
         else:
             same(ours, theirs)
 
@@ -272,3 +276,78 @@ def test_a_number_that_requires_grad(torch):
             call(t, t.tensor(1.0))
             with pytest.raises(TypeError, match="must be Number, not Tensor"):
                 call(t, t.tensor(1.0, requires_grad=True))
+
+
+LOSSES = """
+f.smooth_l1_loss(x, x, beta=-1)
+f.huber_loss(x, x, delta=0)
+f.smooth_l1_loss(l, l)
+f.huber_loss(l, l)
+f.smooth_l1_loss(x, l)
+f.huber_loss(x, x.double())
+f.huber_loss(x, x + 3, weight=x[0])
+f.huber_loss(x, x[:, :2])
+f.huber_loss(n, n.flip(0), reduction="none")
+f.smooth_l1_loss(n, n.flip(0), reduction="none")
+f.kl_div(l, l)
+f.kl_div(x, x > 0)
+f.kl_div(x[0, 0], x[0, 0], reduction="batchmean")
+f.kl_div(x[:0], x[:0], reduction="batchmean")
+f.poisson_nll_loss(l, l, full=True)
+f.poisson_nll_loss(n, n, full=True, reduction="none")
+f.gaussian_nll_loss(x, x, -1.0)
+f.gaussian_nll_loss(l, l, 2.0)
+f.gaussian_nll_loss(x, x, m.ones(3))
+f.gaussian_nll_loss(m.ones(2, 3), m.ones(2, 3), m.ones(2, 5))
+f.gaussian_nll_loss(x, x, x * 0, reduction="none")
+f.hinge_embedding_loss(l * 0, -l, margin=1.5, reduction="none")
+f.hinge_embedding_loss(x, x > 0)
+f.margin_ranking_loss(x > 0, x > 0, x > 0)
+f.triplet_margin_loss(x, x, x[0])
+f.triplet_margin_loss(x, x, x, margin=0)
+f.triplet_margin_loss(x, x.double(), x)
+f.triplet_margin_loss(x, -x, x + 1, p=-1, swap=True)
+f.triplet_margin_with_distance_loss(x, x + 1, x * 2, margin=0.5, swap=True)
+f.triplet_margin_with_distance_loss(x, x, x[0])
+f.triplet_margin_with_distance_loss(x, x, x, margin=0)
+f.triplet_margin_with_distance_loss(x, x, x + 1, distance_function=lambda a, b: (a - b).abs().sum(1))
+m.nn.TripletMarginWithDistanceLoss(swap=True)(x, x + 1, x * 2)
+m.nn.TripletMarginWithDistanceLoss(margin=0)
+f.cosine_embedding_loss(x, x, x)
+f.cosine_embedding_loss(x[0], x[0], x[0])
+f.cosine_embedding_loss(x, x, x[0, 0])
+f.soft_margin_loss(-1000 * m.ones(1), m.ones(1))
+f.soft_margin_loss(l, l)
+f.soft_margin_loss(l, x)
+f.soft_margin_loss(x[0], x)
+f.soft_margin_loss(x.double(), x, reduction="none")
+f.soft_margin_loss(x, x.clone().requires_grad_())
+f.multi_margin_loss(x, i, p=3)
+f.multi_margin_loss(x, i, weight=x)
+f.multi_margin_loss(x, i, weight=m.ones(2))
+f.multi_margin_loss(x, i, weight=m.ones(3).double())
+f.multi_margin_loss(x, i.int())
+f.multi_margin_loss(l, i)
+f.multi_margin_loss(x, l[0])
+f.multi_margin_loss(x[None], i)
+f.multi_margin_loss(x[:, :0], i)
+f.multilabel_margin_loss(x, l + 5)
+f.multilabel_margin_loss(x, l[:1])
+f.multilabel_margin_loss(x[0, 0], i[:1], reduction="none")
+f.multilabel_soft_margin_loss(x[0, 0], x[0, 0])
+m.nn.TripletMarginLoss(margin=-1)
+m.nn.MultiMarginLoss(weight=x)
+"""
+
+
+@pytest.mark.parametrize("text", LOSSES.strip().splitlines())
+def test_losses(agree, text):
+    names = {
+        "f": "m.nn.functional",
+        "x": "m.tensor([[0.5, -1.2, 2.0], [1.0, 0.25, -0.75]])",
+        "n": "m.tensor([float('nan'), float('inf'), 0.0, 1.0, -float('inf')])",
+        "l": "m.ones((2, 3), dtype=m.int64)",
+        "i": "m.tensor([0, 1])",
+    }
+    given = ", ".join(f"{name}={value}" for name, value in names.items())
+    agree(f"(lambda {given}: {text})()")

@@ -1050,6 +1050,267 @@ static inline dt_module *T_do_nn_batch_norm2d(
   T_OPTIONS_(nn_batch_norm2d, \
     T_do_nn_batch_norm2d(num_features, &T_nn_batch_norm2d_o), __VA_ARGS__)
 
+/** T_nn_batch_norm3d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
+ *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
+ *     .dtype: dtype? = absent)
+ * (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, depth,
+ * height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+ * evaluation the running ones. The module. */
+typedef struct {
+  double eps;
+  T_Number momentum;
+  int affine;
+  int track_running_stats;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_batch_norm3d_options;
+static inline T_nn_batch_norm3d_options T_nn_batch_norm3d_defaults(void) {
+  T_nn_batch_norm3d_options options = {1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 1, 1, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_batch_norm3d(
+    int64_t num_features, const T_nn_batch_norm3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_batch_norm3d_options c_options = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
+  c_options.affine = options->affine;
+  c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_batch_norm3d(num_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_batch_norm3d(...) T_nn_batch_norm3d_with_(__VA_ARGS__, )
+#define T_nn_batch_norm3d_with_(num_features, ...) \
+  T_OPTIONS_(nn_batch_norm3d, \
+    T_do_nn_batch_norm3d(num_features, &T_nn_batch_norm3d_o), __VA_ARGS__)
+
+/** T_nn_instance_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine:
+ *     bool = false, .track_running_stats: bool = false, .bias: bool = true, .device: device? =
+ *     absent, .dtype: dtype? = absent)
+ * BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or without
+ * the batch. The module. */
+typedef struct {
+  double eps;
+  T_Number momentum;
+  int affine;
+  int track_running_stats;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_instance_norm1d_options;
+static inline T_nn_instance_norm1d_options T_nn_instance_norm1d_defaults(void) {
+  T_nn_instance_norm1d_options options = {
+    1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_instance_norm1d(
+    int64_t num_features, const T_nn_instance_norm1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_instance_norm1d_options c_options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
+  c_options.affine = options->affine;
+  c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_instance_norm1d(num_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_instance_norm1d(...) T_nn_instance_norm1d_with_(__VA_ARGS__, )
+#define T_nn_instance_norm1d_with_(num_features, ...) \
+  T_OPTIONS_(nn_instance_norm1d, \
+    T_do_nn_instance_norm1d(num_features, &T_nn_instance_norm1d_o), __VA_ARGS__)
+
+/** T_nn_instance_norm2d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine:
+ *     bool = false, .track_running_stats: bool = false, .bias: bool = true, .device: device? =
+ *     absent, .dtype: dtype? = absent)
+ * BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height, width], or
+ * without the batch. The module. */
+typedef struct {
+  double eps;
+  T_Number momentum;
+  int affine;
+  int track_running_stats;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_instance_norm2d_options;
+static inline T_nn_instance_norm2d_options T_nn_instance_norm2d_defaults(void) {
+  T_nn_instance_norm2d_options options = {
+    1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_instance_norm2d(
+    int64_t num_features, const T_nn_instance_norm2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_instance_norm2d_options c_options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
+  c_options.affine = options->affine;
+  c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_instance_norm2d(num_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_instance_norm2d(...) T_nn_instance_norm2d_with_(__VA_ARGS__, )
+#define T_nn_instance_norm2d_with_(num_features, ...) \
+  T_OPTIONS_(nn_instance_norm2d, \
+    T_do_nn_instance_norm2d(num_features, &T_nn_instance_norm2d_o), __VA_ARGS__)
+
+/** T_nn_instance_norm3d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine:
+ *     bool = false, .track_running_stats: bool = false, .bias: bool = true, .device: device? =
+ *     absent, .dtype: dtype? = absent)
+ * BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height,
+ * width], or without the batch. The module. */
+typedef struct {
+  double eps;
+  T_Number momentum;
+  int affine;
+  int track_running_stats;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_instance_norm3d_options;
+static inline T_nn_instance_norm3d_options T_nn_instance_norm3d_defaults(void) {
+  T_nn_instance_norm3d_options options = {
+    1e-05, {DT_SCALAR_KIND_FLOAT, 0, 0.1}, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_instance_norm3d(
+    int64_t num_features, const T_nn_instance_norm3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_instance_norm3d_options c_options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.momentum_kind = options->momentum.kind;
+  c_options.momentum_i = options->momentum.i;
+  c_options.momentum_f = options->momentum.f;
+  c_options.affine = options->affine;
+  c_options.track_running_stats = options->track_running_stats;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_instance_norm3d(num_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_instance_norm3d(...) T_nn_instance_norm3d_with_(__VA_ARGS__, )
+#define T_nn_instance_norm3d_with_(num_features, ...) \
+  T_OPTIONS_(nn_instance_norm3d, \
+    T_do_nn_instance_norm3d(num_features, &T_nn_instance_norm3d_o), __VA_ARGS__)
+
+/** T_nn_group_norm(num_groups: i64, num_channels: i64, .eps: f64 = 1e-05, .affine: bool = true,
+ *     .bias: bool = true, .device: device? = absent, .dtype: dtype? = absent)
+ * (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of
+ * channels of [batch, channels, ...] (arXiv 1803.08494). The module. */
+typedef struct {
+  double eps;
+  int affine;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_group_norm_options;
+static inline T_nn_group_norm_options T_nn_group_norm_defaults(void) {
+  T_nn_group_norm_options options = {1e-05, 1, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_group_norm(
+    int64_t num_groups, int64_t num_channels, const T_nn_group_norm_options *options) {
+  dt_module *result = NULL;
+  dt_nn_group_norm_options c_options = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  c_options.eps = options->eps;
+  c_options.affine = options->affine;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_group_norm(num_groups, num_channels, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_group_norm(...) T_nn_group_norm_with_(__VA_ARGS__, )
+#define T_nn_group_norm_with_(num_groups, num_channels, ...) \
+  T_OPTIONS_(nn_group_norm, \
+    T_do_nn_group_norm(num_groups, num_channels, &T_nn_group_norm_o), __VA_ARGS__)
+
+/** T_nn_rms_norm(normalized_shape: i64[1], .eps: f64? = absent, .elementwise_affine: bool = true,
+ *     .device: device? = absent, .dtype: dtype? = absent)
+ * input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions
+ * (arXiv 1910.07467). The module. */
+typedef struct {
+  T_Real eps;
+  int elementwise_affine;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_rms_norm_options;
+static inline T_nn_rms_norm_options T_nn_rms_norm_defaults(void) {
+  T_nn_rms_norm_options options = {{0, 0}, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_rms_norm(
+    T_Dims normalized_shape, const T_nn_rms_norm_options *options) {
+  dt_module *result = NULL;
+  dt_nn_rms_norm_options c_options = DT_NN_RMS_NORM_OPTIONS_INIT;
+  c_options.eps = options->eps.given ? &options->eps.value : NULL;
+  c_options.elementwise_affine = options->elementwise_affine;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_rms_norm(normalized_shape.p, normalized_shape.n, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_rms_norm(...) T_nn_rms_norm_with_(__VA_ARGS__, )
+#define T_nn_rms_norm_with_(normalized_shape, ...) \
+  T_OPTIONS_(nn_rms_norm, \
+    T_do_nn_rms_norm(normalized_shape, &T_nn_rms_norm_o), __VA_ARGS__)
+
+/** T_nn_local_response_norm(size: i64, .alpha: f64 = 0.0001, .beta: f64 = 0.75, .k: f64 = 1.0)
+ * input / (k + alpha * mean of the squares of neighbouring channels)^beta. The module. */
+typedef struct {
+  double alpha;
+  double beta;
+  double k;
+} T_nn_local_response_norm_options;
+static inline T_nn_local_response_norm_options T_nn_local_response_norm_defaults(void) {
+  T_nn_local_response_norm_options options = {0.0001, 0.75, 1.0};
+  return options;
+}
+static inline dt_module *T_do_nn_local_response_norm(
+    int64_t size, const T_nn_local_response_norm_options *options) {
+  dt_module *result = NULL;
+  dt_nn_local_response_norm_options c_options = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  c_options.alpha = options->alpha;
+  c_options.beta = options->beta;
+  c_options.k = options->k;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_local_response_norm(size, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_local_response_norm(...) T_nn_local_response_norm_with_(__VA_ARGS__, )
+#define T_nn_local_response_norm_with_(size, ...) \
+  T_OPTIONS_(nn_local_response_norm, \
+    T_do_nn_local_response_norm(size, &T_nn_local_response_norm_o), __VA_ARGS__)
+
 /** T_nn_layer_norm(normalized_shape: i64[1], .eps: f64 = 1e-05, .elementwise_affine: bool = true,
  *     .bias: bool = true, .device: device? = absent, .dtype: dtype? = absent)
  * (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
@@ -1107,6 +1368,129 @@ static inline dt_module *T_do_nn_dropout(const T_nn_dropout_options *options) {
 #define T_nn_dropout_with_(...) \
   T_OPTIONS_(nn_dropout, \
     T_do_nn_dropout(&T_nn_dropout_o), __VA_ARGS__)
+
+/** T_nn_dropout1d(.p: f64 = 0.5, .inplace: bool = false)
+ * Dropout of whole channels of [batch, channels, length], or without the batch. The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_dropout1d_options;
+static inline T_nn_dropout1d_options T_nn_dropout1d_defaults(void) {
+  T_nn_dropout1d_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_dropout1d(const T_nn_dropout1d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_dropout1d_options c_options = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_dropout1d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_dropout1d(...) T_nn_dropout1d_with_(__VA_ARGS__, )
+#define T_nn_dropout1d_with_(...) \
+  T_OPTIONS_(nn_dropout1d, \
+    T_do_nn_dropout1d(&T_nn_dropout1d_o), __VA_ARGS__)
+
+/** T_nn_dropout2d(.p: f64 = 0.5, .inplace: bool = false)
+ * Dropout of whole channels of [batch, channels, height, width]. The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_dropout2d_options;
+static inline T_nn_dropout2d_options T_nn_dropout2d_defaults(void) {
+  T_nn_dropout2d_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_dropout2d(const T_nn_dropout2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_dropout2d_options c_options = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_dropout2d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_dropout2d(...) T_nn_dropout2d_with_(__VA_ARGS__, )
+#define T_nn_dropout2d_with_(...) \
+  T_OPTIONS_(nn_dropout2d, \
+    T_do_nn_dropout2d(&T_nn_dropout2d_o), __VA_ARGS__)
+
+/** T_nn_dropout3d(.p: f64 = 0.5, .inplace: bool = false)
+ * Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+ * The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_dropout3d_options;
+static inline T_nn_dropout3d_options T_nn_dropout3d_defaults(void) {
+  T_nn_dropout3d_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_dropout3d(const T_nn_dropout3d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_dropout3d_options c_options = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_dropout3d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_dropout3d(...) T_nn_dropout3d_with_(__VA_ARGS__, )
+#define T_nn_dropout3d_with_(...) \
+  T_OPTIONS_(nn_dropout3d, \
+    T_do_nn_dropout3d(&T_nn_dropout3d_o), __VA_ARGS__)
+
+/** T_nn_alpha_dropout(.p: f64 = 0.5, .inplace: bool = false)
+ * In training, sets elements to the lowest value of SELU at random, and keeps mean and variance
+ * (arXiv 1706.02515). The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_alpha_dropout_options;
+static inline T_nn_alpha_dropout_options T_nn_alpha_dropout_defaults(void) {
+  T_nn_alpha_dropout_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_alpha_dropout(const T_nn_alpha_dropout_options *options) {
+  dt_module *result = NULL;
+  dt_nn_alpha_dropout_options c_options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_alpha_dropout(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_alpha_dropout(...) T_nn_alpha_dropout_with_(__VA_ARGS__, )
+#define T_nn_alpha_dropout_with_(...) \
+  T_OPTIONS_(nn_alpha_dropout, \
+    T_do_nn_alpha_dropout(&T_nn_alpha_dropout_o), __VA_ARGS__)
+
+/** T_nn_feature_alpha_dropout(.p: f64 = 0.5, .inplace: bool = false)
+ * AlphaDropout of whole channels. The module. */
+typedef struct {
+  double p;
+  int inplace;
+} T_nn_feature_alpha_dropout_options;
+static inline T_nn_feature_alpha_dropout_options T_nn_feature_alpha_dropout_defaults(void) {
+  T_nn_feature_alpha_dropout_options options = {0.5, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_feature_alpha_dropout(
+    const T_nn_feature_alpha_dropout_options *options) {
+  dt_module *result = NULL;
+  dt_nn_feature_alpha_dropout_options c_options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_feature_alpha_dropout(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_feature_alpha_dropout(...) T_nn_feature_alpha_dropout_with_(__VA_ARGS__, )
+#define T_nn_feature_alpha_dropout_with_(...) \
+  T_OPTIONS_(nn_feature_alpha_dropout, \
+    T_do_nn_feature_alpha_dropout(&T_nn_feature_alpha_dropout_o), __VA_ARGS__)
 
 /** T_nn_embedding(num_embeddings: i64, embedding_dim: i64, .padding_idx: i64? = absent, .max_norm:
  *     f64? = absent, .norm_type: f64 = 2.0, .scale_grad_by_freq: bool = false, .sparse: bool =
@@ -1178,6 +1562,86 @@ static inline dt_module *T_nn_identity(void) {
   T_check(dt_nn_identity(&result));
   return T_own_module_(result);
 }
+
+/** T_nn_cosine_similarity(.dim: i64 = 1, .eps: f64 = 1e-08)
+ * Cosine of the angle between vectors along a dimension. The module. */
+typedef struct {
+  int64_t dim;
+  double eps;
+} T_nn_cosine_similarity_options;
+static inline T_nn_cosine_similarity_options T_nn_cosine_similarity_defaults(void) {
+  T_nn_cosine_similarity_options options = {1, 1e-08};
+  return options;
+}
+static inline dt_module *T_do_nn_cosine_similarity(const T_nn_cosine_similarity_options *options) {
+  dt_module *result = NULL;
+  dt_nn_cosine_similarity_options c_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  c_options.dim = options->dim;
+  c_options.eps = options->eps;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_cosine_similarity(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_cosine_similarity(...) T_nn_cosine_similarity_with_(__VA_ARGS__, )
+#define T_nn_cosine_similarity_with_(...) \
+  T_OPTIONS_(nn_cosine_similarity, \
+    T_do_nn_cosine_similarity(&T_nn_cosine_similarity_o), __VA_ARGS__)
+
+/** T_nn_pairwise_distance(.p: f64 = 2.0, .eps: f64 = 1e-06, .keepdim: bool = false)
+ * norm(x1 - x2 + eps) along the last dimension. The module. */
+typedef struct {
+  double p;
+  double eps;
+  int keepdim;
+} T_nn_pairwise_distance_options;
+static inline T_nn_pairwise_distance_options T_nn_pairwise_distance_defaults(void) {
+  T_nn_pairwise_distance_options options = {2.0, 1e-06, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_pairwise_distance(const T_nn_pairwise_distance_options *options) {
+  dt_module *result = NULL;
+  dt_nn_pairwise_distance_options c_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.eps = options->eps;
+  c_options.keepdim = options->keepdim;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_pairwise_distance(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_pairwise_distance(...) T_nn_pairwise_distance_with_(__VA_ARGS__, )
+#define T_nn_pairwise_distance_with_(...) \
+  T_OPTIONS_(nn_pairwise_distance, \
+    T_do_nn_pairwise_distance(&T_nn_pairwise_distance_o), __VA_ARGS__)
+
+/** T_nn_bilinear(in1_features: i64, in2_features: i64, out_features: i64, .bias: bool = true,
+ *     .device: device? = absent, .dtype: dtype? = absent)
+ * input1 @ weight[k] @ input2 + bias, for each row and each k. The module. */
+typedef struct {
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_bilinear_options;
+static inline T_nn_bilinear_options T_nn_bilinear_defaults(void) {
+  T_nn_bilinear_options options = {1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const T_nn_bilinear_options *options) {
+  dt_module *result = NULL;
+  dt_nn_bilinear_options c_options = DT_NN_BILINEAR_OPTIONS_INIT;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_bilinear(in1_features, in2_features, out_features, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_bilinear(...) T_nn_bilinear_with_(__VA_ARGS__, )
+#define T_nn_bilinear_with_(in1_features, in2_features, out_features, ...) \
+  T_OPTIONS_(nn_bilinear, \
+    T_do_nn_bilinear(in1_features, in2_features, out_features, &T_nn_bilinear_o), __VA_ARGS__)
 
 /** T_nn_relu(.inplace: bool = false)
  * max(0, input). The module. */
@@ -1642,6 +2106,33 @@ static inline dt_module *T_do_nn_prelu(const T_nn_prelu_options *options) {
   T_OPTIONS_(nn_prelu, \
     T_do_nn_prelu(&T_nn_prelu_o), __VA_ARGS__)
 
+/** T_nn_rrelu(.lower: f64 = 0.125, .upper: f64 = 0.3333333333333333, .inplace: bool = false)
+ * LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+ * 1505.00853). The module. */
+typedef struct {
+  double lower;
+  double upper;
+  int inplace;
+} T_nn_rrelu_options;
+static inline T_nn_rrelu_options T_nn_rrelu_defaults(void) {
+  T_nn_rrelu_options options = {0.125, 0.3333333333333333, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_rrelu(const T_nn_rrelu_options *options) {
+  dt_module *result = NULL;
+  dt_nn_rrelu_options c_options = DT_NN_RRELU_OPTIONS_INIT;
+  c_options.lower = options->lower;
+  c_options.upper = options->upper;
+  c_options.inplace = options->inplace;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_rrelu(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_rrelu(...) T_nn_rrelu_with_(__VA_ARGS__, )
+#define T_nn_rrelu_with_(...) \
+  T_OPTIONS_(nn_rrelu, \
+    T_do_nn_rrelu(&T_nn_rrelu_o), __VA_ARGS__)
+
 /** T_nn_softmin(dim: i64)
  * softmax of -input. The module. */
 static inline dt_module *T_nn_softmin(int64_t dim) {
@@ -1657,6 +2148,16 @@ static inline dt_module *T_nn_softmax(int64_t dim) {
   dt_module *result = NULL;
   if (T_stopped_()) return result;
   T_check(dt_nn_softmax(dim, &result));
+  return T_own_module_(result);
+}
+
+/** T_nn_softmax2d()
+ * softmax over the channels of [batch, channels, height, width], or without the batch. The
+ * module. */
+static inline dt_module *T_nn_softmax2d(void) {
+  dt_module *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_softmax2d(&result));
   return T_own_module_(result);
 }
 
@@ -1823,6 +2324,350 @@ static inline dt_module *T_do_nn_bce_with_logits_loss(
 #define T_nn_bce_with_logits_loss_with_(...) \
   T_OPTIONS_(nn_bce_with_logits_loss, \
     T_do_nn_bce_with_logits_loss(&T_nn_bce_with_logits_loss_o), __VA_ARGS__)
+
+/** T_nn_smooth_l1_loss(.reduction: reduction = mean, .beta: f64 = 1.0)
+ * 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+ * 1504.08083). The module. */
+typedef struct {
+  dt_reduction reduction;
+  double beta;
+} T_nn_smooth_l1_loss_options;
+static inline T_nn_smooth_l1_loss_options T_nn_smooth_l1_loss_defaults(void) {
+  T_nn_smooth_l1_loss_options options = {DT_REDUCTION_MEAN, 1.0};
+  return options;
+}
+static inline dt_module *T_do_nn_smooth_l1_loss(const T_nn_smooth_l1_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_smooth_l1_loss_options c_options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  c_options.beta = options->beta;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_smooth_l1_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_smooth_l1_loss(...) T_nn_smooth_l1_loss_with_(__VA_ARGS__, )
+#define T_nn_smooth_l1_loss_with_(...) \
+  T_OPTIONS_(nn_smooth_l1_loss, \
+    T_do_nn_smooth_l1_loss(&T_nn_smooth_l1_loss_o), __VA_ARGS__)
+
+/** T_nn_huber_loss(.reduction: reduction = mean, .delta: f64 = 1.0)
+ * 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere. The
+ * module. */
+typedef struct {
+  dt_reduction reduction;
+  double delta;
+} T_nn_huber_loss_options;
+static inline T_nn_huber_loss_options T_nn_huber_loss_defaults(void) {
+  T_nn_huber_loss_options options = {DT_REDUCTION_MEAN, 1.0};
+  return options;
+}
+static inline dt_module *T_do_nn_huber_loss(const T_nn_huber_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_huber_loss_options c_options = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  c_options.delta = options->delta;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_huber_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_huber_loss(...) T_nn_huber_loss_with_(__VA_ARGS__, )
+#define T_nn_huber_loss_with_(...) \
+  T_OPTIONS_(nn_huber_loss, \
+    T_do_nn_huber_loss(&T_nn_huber_loss_o), __VA_ARGS__)
+
+/** T_nn_kl_div_loss(.reduction: divergence_reduction = mean, .log_target: bool = false)
+ * The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities. The
+ * module. */
+typedef struct {
+  dt_divergence_reduction reduction;
+  int log_target;
+} T_nn_kl_div_loss_options;
+static inline T_nn_kl_div_loss_options T_nn_kl_div_loss_defaults(void) {
+  T_nn_kl_div_loss_options options = {DT_DIVERGENCE_REDUCTION_MEAN, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_kl_div_loss(const T_nn_kl_div_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_kl_div_loss_options c_options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  c_options.log_target = options->log_target;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_kl_div_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_kl_div_loss(...) T_nn_kl_div_loss_with_(__VA_ARGS__, )
+#define T_nn_kl_div_loss_with_(...) \
+  T_OPTIONS_(nn_kl_div_loss, \
+    T_do_nn_kl_div_loss(&T_nn_kl_div_loss_o), __VA_ARGS__)
+
+/** T_nn_poisson_nll_loss(.log_input: bool = true, .full: bool = false, .eps: f64 = 1e-08,
+ *     .reduction: reduction = mean)
+ * exp(input) - target * input, or input - target * log(input + eps), of the means of Poisson
+ * distributions. The module. */
+typedef struct {
+  int log_input;
+  int full;
+  double eps;
+  dt_reduction reduction;
+} T_nn_poisson_nll_loss_options;
+static inline T_nn_poisson_nll_loss_options T_nn_poisson_nll_loss_defaults(void) {
+  T_nn_poisson_nll_loss_options options = {1, 0, 1e-08, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_poisson_nll_loss(const T_nn_poisson_nll_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_poisson_nll_loss_options c_options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  c_options.log_input = options->log_input;
+  c_options.full = options->full;
+  c_options.eps = options->eps;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_poisson_nll_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_poisson_nll_loss(...) T_nn_poisson_nll_loss_with_(__VA_ARGS__, )
+#define T_nn_poisson_nll_loss_with_(...) \
+  T_OPTIONS_(nn_poisson_nll_loss, \
+    T_do_nn_poisson_nll_loss(&T_nn_poisson_nll_loss_o), __VA_ARGS__)
+
+/** T_nn_gaussian_nll_loss(.full: bool = false, .eps: f64 = 1e-06, .reduction: reduction = mean)
+ * 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal
+ * distributions. The module. */
+typedef struct {
+  int full;
+  double eps;
+  dt_reduction reduction;
+} T_nn_gaussian_nll_loss_options;
+static inline T_nn_gaussian_nll_loss_options T_nn_gaussian_nll_loss_defaults(void) {
+  T_nn_gaussian_nll_loss_options options = {0, 1e-06, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_gaussian_nll_loss(const T_nn_gaussian_nll_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_gaussian_nll_loss_options c_options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  c_options.full = options->full;
+  c_options.eps = options->eps;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_gaussian_nll_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_gaussian_nll_loss(...) T_nn_gaussian_nll_loss_with_(__VA_ARGS__, )
+#define T_nn_gaussian_nll_loss_with_(...) \
+  T_OPTIONS_(nn_gaussian_nll_loss, \
+    T_do_nn_gaussian_nll_loss(&T_nn_gaussian_nll_loss_o), __VA_ARGS__)
+
+/** T_nn_soft_margin_loss(.reduction: reduction = mean)
+ * log(1 + exp(-target * input)), for targets of 1 and -1. The module. */
+typedef struct {
+  dt_reduction reduction;
+} T_nn_soft_margin_loss_options;
+static inline T_nn_soft_margin_loss_options T_nn_soft_margin_loss_defaults(void) {
+  T_nn_soft_margin_loss_options options = {DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_soft_margin_loss(const T_nn_soft_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_soft_margin_loss_options c_options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_soft_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_soft_margin_loss(...) T_nn_soft_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_soft_margin_loss_with_(...) \
+  T_OPTIONS_(nn_soft_margin_loss, \
+    T_do_nn_soft_margin_loss(&T_nn_soft_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_hinge_embedding_loss(.margin: f64 = 1.0, .reduction: reduction = mean)
+ * A distance where the target is 1, max(0, margin - distance) where it is -1. The module. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_nn_hinge_embedding_loss_options;
+static inline T_nn_hinge_embedding_loss_options T_nn_hinge_embedding_loss_defaults(void) {
+  T_nn_hinge_embedding_loss_options options = {1.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_hinge_embedding_loss(
+    const T_nn_hinge_embedding_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_hinge_embedding_loss_options c_options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  c_options.margin = options->margin;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_hinge_embedding_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_hinge_embedding_loss(...) T_nn_hinge_embedding_loss_with_(__VA_ARGS__, )
+#define T_nn_hinge_embedding_loss_with_(...) \
+  T_OPTIONS_(nn_hinge_embedding_loss, \
+    T_do_nn_hinge_embedding_loss(&T_nn_hinge_embedding_loss_o), __VA_ARGS__)
+
+/** T_nn_margin_ranking_loss(.margin: f64 = 0.0, .reduction: reduction = mean)
+ * max(0, -target * (input1 - input2) + margin): the first should be larger where the target is
+ * 1, the second where it is -1. The module. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_nn_margin_ranking_loss_options;
+static inline T_nn_margin_ranking_loss_options T_nn_margin_ranking_loss_defaults(void) {
+  T_nn_margin_ranking_loss_options options = {0.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_margin_ranking_loss(
+    const T_nn_margin_ranking_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_margin_ranking_loss_options c_options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  c_options.margin = options->margin;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_margin_ranking_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_margin_ranking_loss(...) T_nn_margin_ranking_loss_with_(__VA_ARGS__, )
+#define T_nn_margin_ranking_loss_with_(...) \
+  T_OPTIONS_(nn_margin_ranking_loss, \
+    T_do_nn_margin_ranking_loss(&T_nn_margin_ranking_loss_o), __VA_ARGS__)
+
+/** T_nn_cosine_embedding_loss(.margin: f64 = 0.0, .reduction: reduction = mean)
+ * 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between
+ * vectors [batch, size] or [size]. The module. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_nn_cosine_embedding_loss_options;
+static inline T_nn_cosine_embedding_loss_options T_nn_cosine_embedding_loss_defaults(void) {
+  T_nn_cosine_embedding_loss_options options = {0.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_cosine_embedding_loss(
+    const T_nn_cosine_embedding_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_cosine_embedding_loss_options c_options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  c_options.margin = options->margin;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_cosine_embedding_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_cosine_embedding_loss(...) T_nn_cosine_embedding_loss_with_(__VA_ARGS__, )
+#define T_nn_cosine_embedding_loss_with_(...) \
+  T_OPTIONS_(nn_cosine_embedding_loss, \
+    T_do_nn_cosine_embedding_loss(&T_nn_cosine_embedding_loss_o), __VA_ARGS__)
+
+/** T_nn_triplet_margin_loss(.margin: f64 = 1.0, .p: f64 = 2.0, .eps: f64 = 1e-06, .swap: bool =
+ *     false, .reduction: reduction = mean)
+ * max(0, margin + distance(anchor, positive) - distance(anchor, negative)). The module. */
+typedef struct {
+  double margin;
+  double p;
+  double eps;
+  int swap;
+  dt_reduction reduction;
+} T_nn_triplet_margin_loss_options;
+static inline T_nn_triplet_margin_loss_options T_nn_triplet_margin_loss_defaults(void) {
+  T_nn_triplet_margin_loss_options options = {1.0, 2.0, 1e-06, 0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_triplet_margin_loss(
+    const T_nn_triplet_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_triplet_margin_loss_options c_options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.margin = options->margin;
+  c_options.p = options->p;
+  c_options.eps = options->eps;
+  c_options.swap = options->swap;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_triplet_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_triplet_margin_loss(...) T_nn_triplet_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_triplet_margin_loss_with_(...) \
+  T_OPTIONS_(nn_triplet_margin_loss, \
+    T_do_nn_triplet_margin_loss(&T_nn_triplet_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_multi_margin_loss(.p: i64 = 1, .margin: f64 = 1.0, .weight: tensor? = absent, .reduction:
+ *     reduction = mean)
+ * The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+ * without the target's own. The module. */
+typedef struct {
+  int64_t p;
+  double margin;
+  dt_tensor *weight;
+  dt_reduction reduction;
+} T_nn_multi_margin_loss_options;
+static inline T_nn_multi_margin_loss_options T_nn_multi_margin_loss_defaults(void) {
+  T_nn_multi_margin_loss_options options = {1, 1.0, NULL, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_multi_margin_loss(const T_nn_multi_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_multi_margin_loss_options c_options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.p = options->p;
+  c_options.margin = options->margin;
+  c_options.weight = options->weight;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_multi_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_multi_margin_loss(...) T_nn_multi_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_multi_margin_loss_with_(...) \
+  T_OPTIONS_(nn_multi_margin_loss, \
+    T_do_nn_multi_margin_loss(&T_nn_multi_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_multi_label_margin_loss(.reduction: reduction = mean)
+ * The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first -1 and
+ * all other classes, over the number of classes. The module. */
+typedef struct {
+  dt_reduction reduction;
+} T_nn_multi_label_margin_loss_options;
+static inline T_nn_multi_label_margin_loss_options T_nn_multi_label_margin_loss_defaults(void) {
+  T_nn_multi_label_margin_loss_options options = {DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_multi_label_margin_loss(
+    const T_nn_multi_label_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_multi_label_margin_loss_options c_options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_multi_label_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_multi_label_margin_loss(...) T_nn_multi_label_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_multi_label_margin_loss_with_(...) \
+  T_OPTIONS_(nn_multi_label_margin_loss, \
+    T_do_nn_multi_label_margin_loss(&T_nn_multi_label_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_multi_label_soft_margin_loss(.weight: tensor? = absent, .reduction: reduction = mean)
+ * The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes]. The
+ * module. */
+typedef struct {
+  dt_tensor *weight;
+  dt_reduction reduction;
+} T_nn_multi_label_soft_margin_loss_options;
+static inline T_nn_multi_label_soft_margin_loss_options T_nn_multi_label_soft_margin_loss_defaults(
+    void) {
+  T_nn_multi_label_soft_margin_loss_options options = {NULL, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_module *T_do_nn_multi_label_soft_margin_loss(
+    const T_nn_multi_label_soft_margin_loss_options *options) {
+  dt_module *result = NULL;
+  dt_nn_multi_label_soft_margin_loss_options c_options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  c_options.weight = options->weight;
+  c_options.reduction = options->reduction;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_multi_label_soft_margin_loss(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_multi_label_soft_margin_loss(...) T_nn_multi_label_soft_margin_loss_with_(__VA_ARGS__, )
+#define T_nn_multi_label_soft_margin_loss_with_(...) \
+  T_OPTIONS_(nn_multi_label_soft_margin_loss, \
+    T_do_nn_multi_label_soft_margin_loss(&T_nn_multi_label_soft_margin_loss_o), __VA_ARGS__)
 
 /** T_nn_unflatten(dim: i64, unflattened_size: i64[])
  * Splits one dimension into several. The module. */
@@ -2513,6 +3358,106 @@ static inline dt_lr_scheduler *T_do_optim_step_lr(
 #define T_optim_step_lr_with_(optimizer, step_size, ...) \
   T_OPTIONS_(optim_step_lr, \
     T_do_optim_step_lr(optimizer, step_size, &T_optim_step_lr_o), __VA_ARGS__)
+
+/** T_optim_multi_step_lr(optimizer: optimizer, milestones: i64[], .gamma: f64 = 0.1)
+ * Multiplies the learning rate by gamma at each milestone. */
+typedef struct {
+  double gamma;
+} T_optim_multi_step_lr_options;
+static inline T_optim_multi_step_lr_options T_optim_multi_step_lr_defaults(void) {
+  T_optim_multi_step_lr_options options = {0.1};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_multi_step_lr(
+    dt_optimizer *optimizer, T_Dims milestones, const T_optim_multi_step_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_multi_step_lr(optimizer, milestones.p, milestones.n, options->gamma, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_multi_step_lr(...) T_optim_multi_step_lr_with_(__VA_ARGS__, )
+#define T_optim_multi_step_lr_with_(optimizer, milestones, ...) \
+  T_OPTIONS_(optim_multi_step_lr, \
+    T_do_optim_multi_step_lr(optimizer, milestones, &T_optim_multi_step_lr_o), __VA_ARGS__)
+
+/** T_optim_constant_lr(optimizer: optimizer, .factor: f64 = 0.3333333333333333, .total_iters: i64 =
+ *     5)
+ * Multiplies the learning rate by a factor until an epoch. */
+typedef struct {
+  double factor;
+  int64_t total_iters;
+} T_optim_constant_lr_options;
+static inline T_optim_constant_lr_options T_optim_constant_lr_defaults(void) {
+  T_optim_constant_lr_options options = {0.3333333333333333, 5};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_constant_lr(
+    dt_optimizer *optimizer, const T_optim_constant_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_constant_lr(optimizer, options->factor, options->total_iters, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_constant_lr(...) T_optim_constant_lr_with_(__VA_ARGS__, )
+#define T_optim_constant_lr_with_(optimizer, ...) \
+  T_OPTIONS_(optim_constant_lr, \
+    T_do_optim_constant_lr(optimizer, &T_optim_constant_lr_o), __VA_ARGS__)
+
+/** T_optim_linear_lr(optimizer: optimizer, .start_factor: f64 = 0.3333333333333333, .end_factor:
+ *     f64 = 1.0, .total_iters: i64 = 5)
+ * Moves the factor of the learning rate in a straight line. */
+typedef struct {
+  double start_factor;
+  double end_factor;
+  int64_t total_iters;
+} T_optim_linear_lr_options;
+static inline T_optim_linear_lr_options T_optim_linear_lr_defaults(void) {
+  T_optim_linear_lr_options options = {0.3333333333333333, 1.0, 5};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_linear_lr(
+    dt_optimizer *optimizer, const T_optim_linear_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_linear_lr(
+    optimizer, options->start_factor, options->end_factor, options->total_iters, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_linear_lr(...) T_optim_linear_lr_with_(__VA_ARGS__, )
+#define T_optim_linear_lr_with_(optimizer, ...) \
+  T_OPTIONS_(optim_linear_lr, \
+    T_do_optim_linear_lr(optimizer, &T_optim_linear_lr_o), __VA_ARGS__)
+
+/** T_optim_exponential_lr(optimizer: optimizer, gamma: f64)
+ * Multiplies the learning rate by gamma every epoch. */
+static inline dt_lr_scheduler *T_optim_exponential_lr(dt_optimizer *optimizer, double gamma) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_exponential_lr(optimizer, gamma, &result));
+  return T_own_lr_scheduler_(result);
+}
+
+/** T_optim_polynomial_lr(optimizer: optimizer, .total_iters: i64 = 5, .power: f64 = 1.0)
+ * Lowers the learning rate to 0 along a polynomial. */
+typedef struct {
+  int64_t total_iters;
+  double power;
+} T_optim_polynomial_lr_options;
+static inline T_optim_polynomial_lr_options T_optim_polynomial_lr_defaults(void) {
+  T_optim_polynomial_lr_options options = {5, 1.0};
+  return options;
+}
+static inline dt_lr_scheduler *T_do_optim_polynomial_lr(
+    dt_optimizer *optimizer, const T_optim_polynomial_lr_options *options) {
+  dt_lr_scheduler *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_optim_polynomial_lr(optimizer, options->total_iters, options->power, &result));
+  return T_own_lr_scheduler_(result);
+}
+#define T_optim_polynomial_lr(...) T_optim_polynomial_lr_with_(__VA_ARGS__, )
+#define T_optim_polynomial_lr_with_(optimizer, ...) \
+  T_OPTIONS_(optim_polynomial_lr, \
+    T_do_optim_polynomial_lr(optimizer, &T_optim_polynomial_lr_o), __VA_ARGS__)
 
 /** T_optim_cosine_annealing_lr(optimizer: optimizer, t_max: i64, .eta_min: f64 = 0.0)
  * Lowers the learning rate along half a cosine (arXiv 1608.03983). */
@@ -5957,6 +6902,327 @@ static inline dt_tensor *T_do_l1_loss(
   T_OPTIONS_(l1_loss, \
     T_do_l1_loss(input, target, &T_l1_loss_o), __VA_ARGS__)
 
+/** T_smooth_l1_loss(input: tensor, target: tensor, .reduction: reduction = mean, .beta: f64 = 1.0)
+ * 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+ * 1504.08083). */
+typedef struct {
+  dt_reduction reduction;
+  double beta;
+} T_smooth_l1_loss_options;
+static inline T_smooth_l1_loss_options T_smooth_l1_loss_defaults(void) {
+  T_smooth_l1_loss_options options = {DT_REDUCTION_MEAN, 1.0};
+  return options;
+}
+static inline dt_tensor *T_do_smooth_l1_loss(
+    dt_tensor *input, dt_tensor *target, const T_smooth_l1_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_smooth_l1_loss(input, target, options->reduction, options->beta, &result));
+  return T_own_tensor_(result);
+}
+#define T_smooth_l1_loss(...) T_smooth_l1_loss_with_(__VA_ARGS__, )
+#define T_smooth_l1_loss_with_(input, target, ...) \
+  T_OPTIONS_(smooth_l1_loss, \
+    T_do_smooth_l1_loss(input, target, &T_smooth_l1_loss_o), __VA_ARGS__)
+
+/** T_huber_loss(input: tensor, target: tensor, .reduction: reduction = mean, .delta: f64 = 1.0,
+ *     .weight: tensor? = absent)
+ * 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere. */
+typedef struct {
+  dt_reduction reduction;
+  double delta;
+  dt_tensor *weight;
+} T_huber_loss_options;
+static inline T_huber_loss_options T_huber_loss_defaults(void) {
+  T_huber_loss_options options = {DT_REDUCTION_MEAN, 1.0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_huber_loss(
+    dt_tensor *input, dt_tensor *target, const T_huber_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_huber_loss(input, target, options->reduction, options->delta, options->weight, &result));
+  return T_own_tensor_(result);
+}
+#define T_huber_loss(...) T_huber_loss_with_(__VA_ARGS__, )
+#define T_huber_loss_with_(input, target, ...) \
+  T_OPTIONS_(huber_loss, \
+    T_do_huber_loss(input, target, &T_huber_loss_o), __VA_ARGS__)
+
+/** T_kl_div(input: tensor, target: tensor, .reduction: divergence_reduction = mean, .log_target:
+ *     bool = false)
+ * The Kullback-Leibler divergence: target * (log(target) - input). */
+typedef struct {
+  dt_divergence_reduction reduction;
+  int log_target;
+} T_kl_div_options;
+static inline T_kl_div_options T_kl_div_defaults(void) {
+  T_kl_div_options options = {DT_DIVERGENCE_REDUCTION_MEAN, 0};
+  return options;
+}
+static inline dt_tensor *T_do_kl_div(
+    dt_tensor *input, dt_tensor *target, const T_kl_div_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_kl_div(input, target, options->reduction, options->log_target, &result));
+  return T_own_tensor_(result);
+}
+#define T_kl_div(...) T_kl_div_with_(__VA_ARGS__, )
+#define T_kl_div_with_(input, target, ...) \
+  T_OPTIONS_(kl_div, \
+    T_do_kl_div(input, target, &T_kl_div_o), __VA_ARGS__)
+
+/** T_poisson_nll_loss(input: tensor, target: tensor, .log_input: bool = true, .full: bool = false,
+ *     .eps: f64 = 1e-08, .reduction: reduction = mean)
+ * exp(input) - target * input, or input - target * log(input + eps): the negative logarithm of
+ * the target's probability. */
+typedef struct {
+  int log_input;
+  int full;
+  double eps;
+  dt_reduction reduction;
+} T_poisson_nll_loss_options;
+static inline T_poisson_nll_loss_options T_poisson_nll_loss_defaults(void) {
+  T_poisson_nll_loss_options options = {1, 0, 1e-08, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_poisson_nll_loss(
+    dt_tensor *input, dt_tensor *target, const T_poisson_nll_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_poisson_nll_loss(
+    input, target, options->log_input, options->full, options->eps, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_poisson_nll_loss(...) T_poisson_nll_loss_with_(__VA_ARGS__, )
+#define T_poisson_nll_loss_with_(input, target, ...) \
+  T_OPTIONS_(poisson_nll_loss, \
+    T_do_poisson_nll_loss(input, target, &T_poisson_nll_loss_o), __VA_ARGS__)
+
+/** T_gaussian_nll_loss(input: tensor, target: tensor, var: operand, .full: bool = false, .eps: f64
+ *     = 1e-06, .reduction: reduction = mean)
+ * 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's density. */
+typedef struct {
+  int full;
+  double eps;
+  dt_reduction reduction;
+} T_gaussian_nll_loss_options;
+static inline T_gaussian_nll_loss_options T_gaussian_nll_loss_defaults(void) {
+  T_gaussian_nll_loss_options options = {0, 1e-06, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_gaussian_nll_loss(
+    dt_tensor *input, dt_tensor *target, T_Operand var,
+    const T_gaussian_nll_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gaussian_nll_loss(
+    input, target, var.tensor, var.number.kind, var.number.i, var.number.f, options->full,
+    options->eps, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_gaussian_nll_loss(...) T_gaussian_nll_loss_with_(__VA_ARGS__, )
+#define T_gaussian_nll_loss_with_(input, target, var, ...) \
+  T_OPTIONS_(gaussian_nll_loss, \
+    T_do_gaussian_nll_loss(input, target, T_OP(var), &T_gaussian_nll_loss_o), __VA_ARGS__)
+
+/** T_soft_margin_loss(input: tensor, target: tensor, .reduction: reduction = mean)
+ * log(1 + exp(-target * input)). */
+typedef struct {
+  dt_reduction reduction;
+} T_soft_margin_loss_options;
+static inline T_soft_margin_loss_options T_soft_margin_loss_defaults(void) {
+  T_soft_margin_loss_options options = {DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, const T_soft_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_soft_margin_loss(input, target, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_soft_margin_loss(...) T_soft_margin_loss_with_(__VA_ARGS__, )
+#define T_soft_margin_loss_with_(input, target, ...) \
+  T_OPTIONS_(soft_margin_loss, \
+    T_do_soft_margin_loss(input, target, &T_soft_margin_loss_o), __VA_ARGS__)
+
+/** T_hinge_embedding_loss(input: tensor, target: tensor, .margin: f64 = 1.0, .reduction: reduction
+ *     = mean)
+ * input where target is 1, max(0, margin - input) where it is -1; both where it is neither. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_hinge_embedding_loss_options;
+static inline T_hinge_embedding_loss_options T_hinge_embedding_loss_defaults(void) {
+  T_hinge_embedding_loss_options options = {1.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_hinge_embedding_loss(
+    dt_tensor *input, dt_tensor *target, const T_hinge_embedding_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_hinge_embedding_loss(input, target, options->margin, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_hinge_embedding_loss(...) T_hinge_embedding_loss_with_(__VA_ARGS__, )
+#define T_hinge_embedding_loss_with_(input, target, ...) \
+  T_OPTIONS_(hinge_embedding_loss, \
+    T_do_hinge_embedding_loss(input, target, &T_hinge_embedding_loss_o), __VA_ARGS__)
+
+/** T_margin_ranking_loss(input1: tensor, input2: tensor, target: tensor, .margin: f64 = 0.0,
+ *     .reduction: reduction = mean)
+ * max(0, -target * (input1 - input2) + margin). */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_margin_ranking_loss_options;
+static inline T_margin_ranking_loss_options T_margin_ranking_loss_defaults(void) {
+  T_margin_ranking_loss_options options = {0.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_margin_ranking_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target,
+    const T_margin_ranking_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_margin_ranking_loss(
+    input1, input2, target, options->margin, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_margin_ranking_loss(...) T_margin_ranking_loss_with_(__VA_ARGS__, )
+#define T_margin_ranking_loss_with_(input1, input2, target, ...) \
+  T_OPTIONS_(margin_ranking_loss, \
+    T_do_margin_ranking_loss(input1, input2, target, &T_margin_ranking_loss_o), __VA_ARGS__)
+
+/** T_cosine_embedding_loss(input1: tensor, input2: tensor, target: tensor, .margin: f64 = 0.0,
+ *     .reduction: reduction = mean)
+ * 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the angle
+ * between the two. */
+typedef struct {
+  double margin;
+  dt_reduction reduction;
+} T_cosine_embedding_loss_options;
+static inline T_cosine_embedding_loss_options T_cosine_embedding_loss_defaults(void) {
+  T_cosine_embedding_loss_options options = {0.0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_cosine_embedding_loss(
+    dt_tensor *input1, dt_tensor *input2, dt_tensor *target,
+    const T_cosine_embedding_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_cosine_embedding_loss(
+    input1, input2, target, options->margin, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_cosine_embedding_loss(...) T_cosine_embedding_loss_with_(__VA_ARGS__, )
+#define T_cosine_embedding_loss_with_(input1, input2, target, ...) \
+  T_OPTIONS_(cosine_embedding_loss, \
+    T_do_cosine_embedding_loss(input1, input2, target, &T_cosine_embedding_loss_o), __VA_ARGS__)
+
+/** T_triplet_margin_loss(anchor: tensor, positive: tensor, negative: tensor, .margin: f64 = 1.0,
+ *     .p: f64 = 2.0, .eps: f64 = 1e-06, .swap: bool = false, .reduction: reduction = mean)
+ * max(0, margin + distance(anchor, positive) - distance(anchor, negative)). */
+typedef struct {
+  double margin;
+  double p;
+  double eps;
+  int swap;
+  dt_reduction reduction;
+} T_triplet_margin_loss_options;
+static inline T_triplet_margin_loss_options T_triplet_margin_loss_defaults(void) {
+  T_triplet_margin_loss_options options = {1.0, 2.0, 1e-06, 0, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_triplet_margin_loss(
+    dt_tensor *anchor, dt_tensor *positive, dt_tensor *negative,
+    const T_triplet_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_triplet_margin_loss(
+    anchor, positive, negative, options->margin, options->p, options->eps, options->swap,
+    options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_triplet_margin_loss(...) T_triplet_margin_loss_with_(__VA_ARGS__, )
+#define T_triplet_margin_loss_with_(anchor, positive, negative, ...) \
+  T_OPTIONS_(triplet_margin_loss, \
+    T_do_triplet_margin_loss(anchor, positive, negative, &T_triplet_margin_loss_o), __VA_ARGS__)
+
+/** T_multi_margin_loss(input: tensor, target: tensor, .p: i64 = 1, .margin: f64 = 1.0, .weight:
+ *     tensor? = absent, .reduction: reduction = mean)
+ * The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+ * without the term of the target itself. */
+typedef struct {
+  int64_t p;
+  double margin;
+  dt_tensor *weight;
+  dt_reduction reduction;
+} T_multi_margin_loss_options;
+static inline T_multi_margin_loss_options T_multi_margin_loss_defaults(void) {
+  T_multi_margin_loss_options options = {1, 1.0, NULL, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_multi_margin_loss(
+    dt_tensor *input, dt_tensor *target, const T_multi_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_multi_margin_loss(
+    input, target, options->p, options->margin, options->weight, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_multi_margin_loss(...) T_multi_margin_loss_with_(__VA_ARGS__, )
+#define T_multi_margin_loss_with_(input, target, ...) \
+  T_OPTIONS_(multi_margin_loss, \
+    T_do_multi_margin_loss(input, target, &T_multi_margin_loss_o), __VA_ARGS__)
+
+/** T_multilabel_margin_loss(input: tensor, target: tensor, .reduction: reduction = mean)
+ * The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other classes,
+ * over the number of classes. */
+typedef struct {
+  dt_reduction reduction;
+} T_multilabel_margin_loss_options;
+static inline T_multilabel_margin_loss_options T_multilabel_margin_loss_defaults(void) {
+  T_multilabel_margin_loss_options options = {DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_multilabel_margin_loss(
+    dt_tensor *input, dt_tensor *target, const T_multilabel_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_multilabel_margin_loss(input, target, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_multilabel_margin_loss(...) T_multilabel_margin_loss_with_(__VA_ARGS__, )
+#define T_multilabel_margin_loss_with_(input, target, ...) \
+  T_OPTIONS_(multilabel_margin_loss, \
+    T_do_multilabel_margin_loss(input, target, &T_multilabel_margin_loss_o), __VA_ARGS__)
+
+/** T_multilabel_soft_margin_loss(input: tensor, target: tensor, .weight: tensor? = absent,
+ *     .reduction: reduction = mean)
+ * The mean over the classes of binary_cross_entropy_with_logits. */
+typedef struct {
+  dt_tensor *weight;
+  dt_reduction reduction;
+} T_multilabel_soft_margin_loss_options;
+static inline T_multilabel_soft_margin_loss_options T_multilabel_soft_margin_loss_defaults(void) {
+  T_multilabel_soft_margin_loss_options options = {NULL, DT_REDUCTION_MEAN};
+  return options;
+}
+static inline dt_tensor *T_do_multilabel_soft_margin_loss(
+    dt_tensor *input, dt_tensor *target, const T_multilabel_soft_margin_loss_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_multilabel_soft_margin_loss(
+    input, target, options->weight, options->reduction, &result));
+  return T_own_tensor_(result);
+}
+#define T_multilabel_soft_margin_loss(...) T_multilabel_soft_margin_loss_with_(__VA_ARGS__, )
+#define T_multilabel_soft_margin_loss_with_(input, target, ...) \
+  T_OPTIONS_(multilabel_soft_margin_loss, \
+    T_do_multilabel_soft_margin_loss(input, target, &T_multilabel_soft_margin_loss_o), __VA_ARGS__)
+
 /** T_nll_loss(input: tensor, target: tensor, .weight: tensor? = absent, .ignore_index: i64 = -100,
  *     .reduction: reduction = mean)
  * Negative log-likelihood: -weight[target] * input[target]. */
@@ -6079,6 +7345,15 @@ static inline dt_tensor *T_do_module_forward(
 #define T_module_forward_with_(self, input, ...) \
   T_OPTIONS_(module_forward, \
     T_do_module_forward(self, input, &T_module_forward_o), __VA_ARGS__)
+
+/** T_module_forward_inputs(self: module, inputs: tensor?[])
+ * Applies a module to any number of inputs, as losses of three tensors need. */
+static inline dt_tensor *T_module_forward_inputs(dt_module *self, T_Tensors inputs) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_module_forward_inputs(self, inputs.p, inputs.n, &result));
+  return T_own_tensor_(result);
+}
 
 /** T_module_kind(self: module)
  * The module's class: Linear. */
@@ -6500,6 +7775,113 @@ static inline dt_tensor *T_do_layer_norm(
   T_OPTIONS_(layer_norm, \
     T_do_layer_norm(input, normalized_shape, &T_layer_norm_o), __VA_ARGS__)
 
+/** T_rms_norm(input: tensor, normalized_shape: i64[1], .weight: tensor? = absent, .eps: f64? =
+ *     absent)
+ * input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions
+ * (arXiv 1910.07467). */
+typedef struct {
+  dt_tensor *weight;
+  T_Real eps;
+} T_rms_norm_options;
+static inline T_rms_norm_options T_rms_norm_defaults(void) {
+  T_rms_norm_options options = {NULL, {0, 0}};
+  return options;
+}
+static inline dt_tensor *T_do_rms_norm(
+    dt_tensor *input, T_Dims normalized_shape, const T_rms_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rms_norm(
+    input, normalized_shape.p, normalized_shape.n, options->weight,
+    options->eps.given ? &options->eps.value : NULL, &result));
+  return T_own_tensor_(result);
+}
+#define T_rms_norm(...) T_rms_norm_with_(__VA_ARGS__, )
+#define T_rms_norm_with_(input, normalized_shape, ...) \
+  T_OPTIONS_(rms_norm, \
+    T_do_rms_norm(input, normalized_shape, &T_rms_norm_o), __VA_ARGS__)
+
+/** T_group_norm(input: tensor, num_groups: i64, .weight: tensor? = absent, .bias: tensor? = absent,
+ *     .eps: f64 = 1e-05)
+ * (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over
+ * each image's groups of channels (arXiv 1803.08494). */
+typedef struct {
+  dt_tensor *weight;
+  dt_tensor *bias;
+  double eps;
+} T_group_norm_options;
+static inline T_group_norm_options T_group_norm_defaults(void) {
+  T_group_norm_options options = {NULL, NULL, 1e-05};
+  return options;
+}
+static inline dt_tensor *T_do_group_norm(
+    dt_tensor *input, int64_t num_groups, const T_group_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_group_norm(input, num_groups, options->weight, options->bias, options->eps, &result));
+  return T_own_tensor_(result);
+}
+#define T_group_norm(...) T_group_norm_with_(__VA_ARGS__, )
+#define T_group_norm_with_(input, num_groups, ...) \
+  T_OPTIONS_(group_norm, \
+    T_do_group_norm(input, num_groups, &T_group_norm_o), __VA_ARGS__)
+
+/** T_instance_norm(input: tensor, .running_mean: tensor? = absent, .running_var: tensor? = absent,
+ *     .weight: tensor? = absent, .bias: tensor? = absent, .use_input_stats: bool = true,
+ *     .momentum: f64 = 0.1, .eps: f64 = 1e-05)
+ * batch_norm of each image by itself (arXiv 1607.08022). */
+typedef struct {
+  dt_tensor *running_mean;
+  dt_tensor *running_var;
+  dt_tensor *weight;
+  dt_tensor *bias;
+  int use_input_stats;
+  double momentum;
+  double eps;
+} T_instance_norm_options;
+static inline T_instance_norm_options T_instance_norm_defaults(void) {
+  T_instance_norm_options options = {NULL, NULL, NULL, NULL, 1, 0.1, 1e-05};
+  return options;
+}
+static inline dt_tensor *T_do_instance_norm(
+    dt_tensor *input, const T_instance_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_instance_norm(
+    input, options->running_mean, options->running_var, options->weight, options->bias,
+    options->use_input_stats, options->momentum, options->eps, &result));
+  return T_own_tensor_(result);
+}
+#define T_instance_norm(...) T_instance_norm_with_(__VA_ARGS__, )
+#define T_instance_norm_with_(input, ...) \
+  T_OPTIONS_(instance_norm, \
+    T_do_instance_norm(input, &T_instance_norm_o), __VA_ARGS__)
+
+/** T_local_response_norm(input: tensor, size: i64, .alpha: f64 = 0.0001, .beta: f64 = 0.75, .k: f64
+ *     = 1.0)
+ * input / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that are
+ * missing count as 0. */
+typedef struct {
+  double alpha;
+  double beta;
+  double k;
+} T_local_response_norm_options;
+static inline T_local_response_norm_options T_local_response_norm_defaults(void) {
+  T_local_response_norm_options options = {0.0001, 0.75, 1.0};
+  return options;
+}
+static inline dt_tensor *T_do_local_response_norm(
+    dt_tensor *input, int64_t size, const T_local_response_norm_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_local_response_norm(input, size, options->alpha, options->beta, options->k, &result));
+  return T_own_tensor_(result);
+}
+#define T_local_response_norm(...) T_local_response_norm_with_(__VA_ARGS__, )
+#define T_local_response_norm_with_(input, size, ...) \
+  T_OPTIONS_(local_response_norm, \
+    T_do_local_response_norm(input, size, &T_local_response_norm_o), __VA_ARGS__)
+
 /** T_softmax(input: tensor, dim: i64, .dtype: dtype? = absent)
  * exp(input) / sum(exp(input)) along a dimension, without overflow. */
 typedef struct {
@@ -6581,6 +7963,282 @@ static inline dt_tensor *T_do_dropout_(dt_tensor *input, const T_dropout__option
 #define T_dropout__with_(input, ...) \
   T_OPTIONS_(dropout_, \
     T_do_dropout_(input, &T_dropout__o), __VA_ARGS__)
+
+/** T_dropout1d(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * Dropout of whole channels of [batch, channels, length] or [channels, length]. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout1d_options;
+static inline T_dropout1d_options T_dropout1d_defaults(void) {
+  T_dropout1d_options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout1d(dt_tensor *input, const T_dropout1d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dropout1d(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_dropout1d(...) T_dropout1d_with_(__VA_ARGS__, )
+#define T_dropout1d_with_(input, ...) \
+  T_OPTIONS_(dropout1d, \
+    T_do_dropout1d(input, &T_dropout1d_o), __VA_ARGS__)
+
+/** T_dropout1d_(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * In-place version of `dropout1d`. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout1d__options;
+static inline T_dropout1d__options T_dropout1d__defaults(void) {
+  T_dropout1d__options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout1d_(dt_tensor *input, const T_dropout1d__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_dropout1d_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_dropout1d_(...) T_dropout1d__with_(__VA_ARGS__, )
+#define T_dropout1d__with_(input, ...) \
+  T_OPTIONS_(dropout1d_, \
+    T_do_dropout1d_(input, &T_dropout1d__o), __VA_ARGS__)
+
+/** T_dropout2d(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * Dropout of whole channels of [batch, channels, ...]. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout2d_options;
+static inline T_dropout2d_options T_dropout2d_defaults(void) {
+  T_dropout2d_options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout2d(dt_tensor *input, const T_dropout2d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dropout2d(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_dropout2d(...) T_dropout2d_with_(__VA_ARGS__, )
+#define T_dropout2d_with_(input, ...) \
+  T_OPTIONS_(dropout2d, \
+    T_do_dropout2d(input, &T_dropout2d_o), __VA_ARGS__)
+
+/** T_dropout2d_(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * In-place version of `dropout2d`. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout2d__options;
+static inline T_dropout2d__options T_dropout2d__defaults(void) {
+  T_dropout2d__options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout2d_(dt_tensor *input, const T_dropout2d__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_dropout2d_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_dropout2d_(...) T_dropout2d__with_(__VA_ARGS__, )
+#define T_dropout2d__with_(input, ...) \
+  T_OPTIONS_(dropout2d_, \
+    T_do_dropout2d_(input, &T_dropout2d__o), __VA_ARGS__)
+
+/** T_dropout3d(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * Dropout of whole channels of [batch, channels, depth, height, width], or without the batch. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout3d_options;
+static inline T_dropout3d_options T_dropout3d_defaults(void) {
+  T_dropout3d_options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout3d(dt_tensor *input, const T_dropout3d_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_dropout3d(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_dropout3d(...) T_dropout3d_with_(__VA_ARGS__, )
+#define T_dropout3d_with_(input, ...) \
+  T_OPTIONS_(dropout3d, \
+    T_do_dropout3d(input, &T_dropout3d_o), __VA_ARGS__)
+
+/** T_dropout3d_(input: tensor, .p: f64 = 0.5, .training: bool = true)
+ * In-place version of `dropout3d`. */
+typedef struct {
+  double p;
+  int training;
+} T_dropout3d__options;
+static inline T_dropout3d__options T_dropout3d__defaults(void) {
+  T_dropout3d__options options = {0.5, 1};
+  return options;
+}
+static inline dt_tensor *T_do_dropout3d_(dt_tensor *input, const T_dropout3d__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_dropout3d_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_dropout3d_(...) T_dropout3d__with_(__VA_ARGS__, )
+#define T_dropout3d__with_(input, ...) \
+  T_OPTIONS_(dropout3d_, \
+    T_do_dropout3d_(input, &T_dropout3d__o), __VA_ARGS__)
+
+/** T_alpha_dropout(input: tensor, .p: f64 = 0.5, .training: bool = false)
+ * Dropout for selu: the dropped elements get its lowest value, and mean and variance are kept
+ * (arXiv 1706.02515). */
+typedef struct {
+  double p;
+  int training;
+} T_alpha_dropout_options;
+static inline T_alpha_dropout_options T_alpha_dropout_defaults(void) {
+  T_alpha_dropout_options options = {0.5, 0};
+  return options;
+}
+static inline dt_tensor *T_do_alpha_dropout(
+    dt_tensor *input, const T_alpha_dropout_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_alpha_dropout(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_alpha_dropout(...) T_alpha_dropout_with_(__VA_ARGS__, )
+#define T_alpha_dropout_with_(input, ...) \
+  T_OPTIONS_(alpha_dropout, \
+    T_do_alpha_dropout(input, &T_alpha_dropout_o), __VA_ARGS__)
+
+/** T_alpha_dropout_(input: tensor, .p: f64 = 0.5, .training: bool = false)
+ * In-place version of `alpha_dropout`. */
+typedef struct {
+  double p;
+  int training;
+} T_alpha_dropout__options;
+static inline T_alpha_dropout__options T_alpha_dropout__defaults(void) {
+  T_alpha_dropout__options options = {0.5, 0};
+  return options;
+}
+static inline dt_tensor *T_do_alpha_dropout_(
+    dt_tensor *input, const T_alpha_dropout__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_alpha_dropout_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_alpha_dropout_(...) T_alpha_dropout__with_(__VA_ARGS__, )
+#define T_alpha_dropout__with_(input, ...) \
+  T_OPTIONS_(alpha_dropout_, \
+    T_do_alpha_dropout_(input, &T_alpha_dropout__o), __VA_ARGS__)
+
+/** T_feature_alpha_dropout(input: tensor, .p: f64 = 0.5, .training: bool = false)
+ * alpha_dropout of whole channels of [batch, channels, ...]. */
+typedef struct {
+  double p;
+  int training;
+} T_feature_alpha_dropout_options;
+static inline T_feature_alpha_dropout_options T_feature_alpha_dropout_defaults(void) {
+  T_feature_alpha_dropout_options options = {0.5, 0};
+  return options;
+}
+static inline dt_tensor *T_do_feature_alpha_dropout(
+    dt_tensor *input, const T_feature_alpha_dropout_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_feature_alpha_dropout(input, options->p, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_feature_alpha_dropout(...) T_feature_alpha_dropout_with_(__VA_ARGS__, )
+#define T_feature_alpha_dropout_with_(input, ...) \
+  T_OPTIONS_(feature_alpha_dropout, \
+    T_do_feature_alpha_dropout(input, &T_feature_alpha_dropout_o), __VA_ARGS__)
+
+/** T_feature_alpha_dropout_(input: tensor, .p: f64 = 0.5, .training: bool = false)
+ * In-place version of `feature_alpha_dropout`. */
+typedef struct {
+  double p;
+  int training;
+} T_feature_alpha_dropout__options;
+static inline T_feature_alpha_dropout__options T_feature_alpha_dropout__defaults(void) {
+  T_feature_alpha_dropout__options options = {0.5, 0};
+  return options;
+}
+static inline dt_tensor *T_do_feature_alpha_dropout_(
+    dt_tensor *input, const T_feature_alpha_dropout__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_feature_alpha_dropout_(input, options->p, options->training)) ? input : NULL;
+}
+#define T_feature_alpha_dropout_(...) T_feature_alpha_dropout__with_(__VA_ARGS__, )
+#define T_feature_alpha_dropout__with_(input, ...) \
+  T_OPTIONS_(feature_alpha_dropout_, \
+    T_do_feature_alpha_dropout_(input, &T_feature_alpha_dropout__o), __VA_ARGS__)
+
+/** T_rrelu(input: tensor, .lower: f64 = 0.125, .upper: f64 = 0.3333333333333333, .training: bool =
+ *     false)
+ * leaky_relu with slopes drawn at random (arXiv 1505.00853). */
+typedef struct {
+  double lower;
+  double upper;
+  int training;
+} T_rrelu_options;
+static inline T_rrelu_options T_rrelu_defaults(void) {
+  T_rrelu_options options = {0.125, 0.3333333333333333, 0};
+  return options;
+}
+static inline dt_tensor *T_do_rrelu(dt_tensor *input, const T_rrelu_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rrelu(input, options->lower, options->upper, options->training, &result));
+  return T_own_tensor_(result);
+}
+#define T_rrelu(...) T_rrelu_with_(__VA_ARGS__, )
+#define T_rrelu_with_(input, ...) \
+  T_OPTIONS_(rrelu, \
+    T_do_rrelu(input, &T_rrelu_o), __VA_ARGS__)
+
+/** T_rrelu_(input: tensor, .lower: f64 = 0.125, .upper: f64 = 0.3333333333333333, .training: bool =
+ *     false)
+ * In-place version of `rrelu`. */
+typedef struct {
+  double lower;
+  double upper;
+  int training;
+} T_rrelu__options;
+static inline T_rrelu__options T_rrelu__defaults(void) {
+  T_rrelu__options options = {0.125, 0.3333333333333333, 0};
+  return options;
+}
+static inline dt_tensor *T_do_rrelu_(dt_tensor *input, const T_rrelu__options *options) {
+  if (T_stopped_()) return NULL;
+  return T_check(dt_rrelu_(input, options->lower, options->upper, options->training)) ? input : NULL;
+}
+#define T_rrelu_(...) T_rrelu__with_(__VA_ARGS__, )
+#define T_rrelu__with_(input, ...) \
+  T_OPTIONS_(rrelu_, \
+    T_do_rrelu_(input, &T_rrelu__o), __VA_ARGS__)
+
+/** T_gumbel_softmax(logits: tensor, .tau: f64 = 1.0, .hard: bool = false, .eps: f64 = 1e-10, .dim:
+ *     i64 = -1)
+ * A sample of a softened categorical distribution: softmax((logits + Gumbel noise) / tau) (arXiv
+ * 1611.00712). */
+typedef struct {
+  double tau;
+  int hard;
+  double eps;
+  int64_t dim;
+} T_gumbel_softmax_options;
+static inline T_gumbel_softmax_options T_gumbel_softmax_defaults(void) {
+  T_gumbel_softmax_options options = {1.0, 0, 1e-10, -1};
+  return options;
+}
+static inline dt_tensor *T_do_gumbel_softmax(
+    dt_tensor *logits, const T_gumbel_softmax_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gumbel_softmax(
+    logits, options->tau, options->hard, options->eps, options->dim, &result));
+  return T_own_tensor_(result);
+}
+#define T_gumbel_softmax(...) T_gumbel_softmax_with_(__VA_ARGS__, )
+#define T_gumbel_softmax_with_(logits, ...) \
+  T_OPTIONS_(gumbel_softmax, \
+    T_do_gumbel_softmax(logits, &T_gumbel_softmax_o), __VA_ARGS__)
 
 /** T_embedding(input: tensor, weight: tensor, .padding_idx: i64? = absent, .max_norm: f64? =
  *     absent, .norm_type: f64 = 2.0, .scale_grad_by_freq: bool = false, .sparse: bool = false)

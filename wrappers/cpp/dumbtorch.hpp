@@ -74,6 +74,14 @@ enum class Reduction : int32_t {
   kSum = 3,  // Their sum.
 };
 
+// How kl_div joins its elements.
+enum class DivergenceReduction : int32_t {
+  kNone = 1,  // Not at all: one loss per element.
+  kMean = 2,  // Their mean.
+  kSum = 3,  // Their sum.
+  kBatchmean = 4,  // Their sum, over the size of dimension 0.
+};
+
 // How div rounds its quotient.
 enum class RoundingMode : int32_t {
   kTrunc = 1,  // Towards zero.
@@ -1329,6 +1337,8 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   Tensor operator()(const Tensor& input, const Tensor& target = detail::none<Tensor>()) const {
     return forward(input, target);
   }
+  // Applies a module to any number of inputs, as losses of three tensors need.
+  Tensor forward_inputs(const TensorRefs& inputs) const;
   // The module's class: Linear.
   std::string kind() const;
   // Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
@@ -1776,6 +1786,118 @@ struct NnBatchNorm2dOptions {
   std::optional<DType> dtype = std::nullopt;
 };
 
+// Named arguments of dt_nn_batch_norm3d.
+struct NnBatchNorm3dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_instance_norm1d.
+struct NnInstanceNorm1dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_instance_norm2d.
+struct NnInstanceNorm2dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_instance_norm3d.
+struct NnInstanceNorm3dOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // The share of a batch in the running statistics; absent: they are the mean over all batches so
+  // far.
+  Scalar momentum = 0.1;
+  // Whether there are a weight and a bias.
+  bool affine = false;
+  // Keep running statistics, for evaluation.
+  bool track_running_stats = false;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_group_norm.
+struct NnGroupNormOptions {
+  // Added to the variance.
+  double eps = 1e-05;
+  // Whether there are a weight and a bias.
+  bool affine = true;
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_rms_norm.
+struct NnRmsNormOptions {
+  // Added to the mean of squares; absent means the dtype's smallest difference from 1.
+  std::optional<double> eps = std::nullopt;
+  // Whether there is a weight.
+  bool elementwise_affine = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_local_response_norm.
+struct NnLocalResponseNormOptions {
+  // Factor of the mean of their squares.
+  double alpha = 0.0001;
+  // The exponent.
+  double beta = 0.75;
+  // Added before it is taken.
+  double k = 1.0;
+};
+
 // Named arguments of dt_nn_layer_norm.
 struct NnLayerNormOptions {
   // Added to the variance.
@@ -1795,6 +1917,46 @@ struct NnDropoutOptions {
   // Probability of an element to become 0.
   double p = 0.5;
   // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout1d.
+struct NnDropout1dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout2d.
+struct NnDropout2dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_dropout3d.
+struct NnDropout3dOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_alpha_dropout.
+struct NnAlphaDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Has no effect, as in PyTorch.
+  bool inplace = false;
+};
+
+// Named arguments of dt_nn_feature_alpha_dropout.
+struct NnFeatureAlphaDropoutOptions {
+  // Probability of an element to become 0.
+  double p = 0.5;
+  // Has no effect, as in PyTorch.
   bool inplace = false;
 };
 
@@ -1822,6 +1984,34 @@ struct NnFlattenOptions {
   int64_t start_dim = 1;
   // Last dimension that is joined.
   int64_t end_dim = -1;
+};
+
+// Named arguments of dt_nn_cosine_similarity.
+struct NnCosineSimilarityOptions {
+  // The dimension.
+  int64_t dim = 1;
+  // What lengths are at least.
+  double eps = 1e-08;
+};
+
+// Named arguments of dt_nn_pairwise_distance.
+struct NnPairwiseDistanceOptions {
+  // The exponent of the norm.
+  double p = 2.0;
+  // What is added to each difference.
+  double eps = 1e-06;
+  // Keep the last dimension, with size 1.
+  bool keepdim = false;
+};
+
+// Named arguments of dt_nn_bilinear.
+struct NnBilinearOptions {
+  // Whether there is a bias.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
 };
 
 // Named arguments of dt_nn_relu.
@@ -1950,6 +2140,16 @@ struct NnPreluOptions {
   std::optional<DType> dtype = std::nullopt;
 };
 
+// Named arguments of dt_nn_rrelu.
+struct NnRreluOptions {
+  // The smallest slope for negative inputs.
+  double lower = 0.125;
+  // The largest slope.
+  double upper = 0.3333333333333333;
+  // Write the result into the input.
+  bool inplace = false;
+};
+
 // Named arguments of dt_nn_mse_loss.
 struct NnMseLossOptions {
   // How the elements' losses are joined.
@@ -2000,6 +2200,122 @@ struct NnBceWithLogitsLossOptions {
   Reduction reduction = Reduction::kMean;
   // A factor for the positive part, or absent.
   Tensor pos_weight;
+};
+
+// Named arguments of dt_nn_smooth_l1_loss.
+struct NnSmoothL1LossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Where the parabola becomes a line; 0 is L1Loss.
+  double beta = 1.0;
+};
+
+// Named arguments of dt_nn_huber_loss.
+struct NnHuberLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+  // Where the parabola becomes a line.
+  double delta = 1.0;
+};
+
+// Named arguments of dt_nn_kl_div_loss.
+struct NnKlDivLossOptions {
+  // How the elements' losses are joined.
+  DivergenceReduction reduction = DivergenceReduction::kMean;
+  // Whether targets are logarithms.
+  bool log_target = false;
+};
+
+// Named arguments of dt_nn_poisson_nll_loss.
+struct NnPoissonNllLossOptions {
+  // Whether inputs are logarithms.
+  bool log_input = true;
+  // Add Stirling's approximation of log(target!) for targets above 1.
+  bool full = false;
+  // Added to the input where its logarithm is taken.
+  double eps = 1e-08;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_gaussian_nll_loss.
+struct NnGaussianNllLossOptions {
+  // Add the constant 0.5 * log(2 * pi).
+  bool full = false;
+  // The smallest variance that is calculated with.
+  double eps = 1e-06;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_soft_margin_loss.
+struct NnSoftMarginLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_hinge_embedding_loss.
+struct NnHingeEmbeddingLossOptions {
+  // The distance from which on others cost nothing.
+  double margin = 1.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_margin_ranking_loss.
+struct NnMarginRankingLossOptions {
+  // By how much one should be larger.
+  double margin = 0.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_cosine_embedding_loss.
+struct NnCosineEmbeddingLossOptions {
+  // The cosine up to which others cost nothing.
+  double margin = 0.0;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_triplet_margin_loss.
+struct NnTripletMarginLossOptions {
+  // By how much.
+  double margin = 1.0;
+  // Which norm of the difference is the distance.
+  double p = 2.0;
+  // Added to the differences.
+  double eps = 1e-06;
+  // Take the negative's distance from the positive where that is less.
+  bool swap = false;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_margin_loss.
+struct NnMultiMarginLossOptions {
+  // 1 or 2: the power of each term.
+  int64_t p = 1;
+  // By how much the target's score should be the largest.
+  double margin = 1.0;
+  // A factor for each class, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_label_margin_loss.
+struct NnMultiLabelMarginLossOptions {
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_multi_label_soft_margin_loss.
+struct NnMultiLabelSoftMarginLossOptions {
+  // A factor for each class, or absent.
+  Tensor weight;
+  // How the elements' losses are joined.
+  Reduction reduction = Reduction::kMean;
 };
 
 // Named arguments of dt_nn_fold.
@@ -3129,6 +3445,12 @@ inline const Tensor& Tensor::renorm_(const Scalar& p, int64_t dim, const Scalar&
 inline Tensor Module::forward(const Tensor& input, const Tensor& target) const {
   dt_tensor* out = nullptr;
   detail::check(dt_module_forward(handle(), input.handle(), target.handle(), &out));
+  return Tensor(out);
+}
+
+inline Tensor Module::forward_inputs(const TensorRefs& inputs) const {
+  dt_tensor* out = nullptr;
+  detail::check(dt_module_forward_inputs(handle(), inputs.data(), inputs.size(), &out));
   return Tensor(out);
 }
 
@@ -6103,6 +6425,124 @@ inline Module BatchNorm2d(int64_t num_features, const NnBatchNorm2dOptions& opti
   return dumbtorch::Module(out);
 }
 
+// (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels, depth,
+// height, width] (arXiv 1502.03167). In training, mean and var are those of the batch, in
+// evaluation the running ones. The module.
+inline Module BatchNorm3d(int64_t num_features, const NnBatchNorm3dOptions& options = {}) {
+  dt_nn_batch_norm3d_options options_c = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
+  options_c.affine = options.affine;
+  options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_batch_norm3d(num_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or without the
+// batch. The module.
+inline Module InstanceNorm1d(int64_t num_features, const NnInstanceNorm1dOptions& options = {}) {
+  dt_nn_instance_norm1d_options options_c = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
+  options_c.affine = options.affine;
+  options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_instance_norm1d(num_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height, width], or
+// without the batch. The module.
+inline Module InstanceNorm2d(int64_t num_features, const NnInstanceNorm2dOptions& options = {}) {
+  dt_nn_instance_norm2d_options options_c = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
+  options_c.affine = options.affine;
+  options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_instance_norm2d(num_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height, width],
+// or without the batch. The module.
+inline Module InstanceNorm3d(int64_t num_features, const NnInstanceNorm3dOptions& options = {}) {
+  dt_nn_instance_norm3d_options options_c = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.momentum_kind = options.momentum.kind();
+  options_c.momentum_i = options.momentum.i();
+  options_c.momentum_f = options.momentum.f();
+  options_c.affine = options.affine;
+  options_c.track_running_stats = options.track_running_stats;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_instance_norm3d(num_features, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of channels
+// of [batch, channels, ...] (arXiv 1803.08494). The module.
+inline Module GroupNorm(
+    int64_t num_groups, int64_t num_channels, const NnGroupNormOptions& options = {}) {
+  dt_nn_group_norm_options options_c = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  options_c.eps = options.eps;
+  options_c.affine = options.affine;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_group_norm(num_groups, num_channels, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+// 1910.07467). The module.
+inline Module RMSNorm(const Ints& normalized_shape, const NnRmsNormOptions& options = {}) {
+  dt_nn_rms_norm_options options_c = DT_NN_RMS_NORM_OPTIONS_INIT;
+  options_c.eps = detail::pointer(options.eps);
+  options_c.elementwise_affine = options.elementwise_affine;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_rms_norm(normalized_shape.data(), normalized_shape.size(), &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input / (k + alpha * mean of the squares of neighbouring channels)^beta. The module.
+inline Module LocalResponseNorm(int64_t size, const NnLocalResponseNormOptions& options = {}) {
+  dt_nn_local_response_norm_options options_c = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  options_c.alpha = options.alpha;
+  options_c.beta = options.beta;
+  options_c.k = options.k;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_local_response_norm(size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
 // dimensions (arXiv 1607.06450). The module.
 inline Module LayerNorm(const Ints& normalized_shape, const NnLayerNormOptions& options = {}) {
@@ -6125,6 +6565,58 @@ inline Module Dropout(const NnDropoutOptions& options = {}) {
   options_c.inplace = options.inplace;
   dt_module* out = nullptr;
   detail::check(dt_nn_dropout(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Dropout of whole channels of [batch, channels, length], or without the batch. The module.
+inline Module Dropout1d(const NnDropout1dOptions& options = {}) {
+  dt_nn_dropout1d_options options_c = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_dropout1d(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Dropout of whole channels of [batch, channels, height, width]. The module.
+inline Module Dropout2d(const NnDropout2dOptions& options = {}) {
+  dt_nn_dropout2d_options options_c = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_dropout2d(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Dropout of whole channels of [batch, channels, depth, height, width], or without the batch. The
+// module.
+inline Module Dropout3d(const NnDropout3dOptions& options = {}) {
+  dt_nn_dropout3d_options options_c = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_dropout3d(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// In training, sets elements to the lowest value of SELU at random, and keeps mean and variance
+// (arXiv 1706.02515). The module.
+inline Module AlphaDropout(const NnAlphaDropoutOptions& options = {}) {
+  dt_nn_alpha_dropout_options options_c = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_alpha_dropout(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// AlphaDropout of whole channels. The module.
+inline Module FeatureAlphaDropout(const NnFeatureAlphaDropoutOptions& options = {}) {
+  dt_nn_feature_alpha_dropout_options options_c = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_feature_alpha_dropout(&options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -6159,6 +6651,41 @@ inline Module Flatten(const NnFlattenOptions& options = {}) {
 inline Module Identity() {
   dt_module* out = nullptr;
   detail::check(dt_nn_identity(&out));
+  return dumbtorch::Module(out);
+}
+
+// Cosine of the angle between vectors along a dimension. The module.
+inline Module CosineSimilarity(const NnCosineSimilarityOptions& options = {}) {
+  dt_nn_cosine_similarity_options options_c = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  options_c.dim = options.dim;
+  options_c.eps = options.eps;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_cosine_similarity(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// norm(x1 - x2 + eps) along the last dimension. The module.
+inline Module PairwiseDistance(const NnPairwiseDistanceOptions& options = {}) {
+  dt_nn_pairwise_distance_options options_c = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.eps = options.eps;
+  options_c.keepdim = options.keepdim;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_pairwise_distance(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
+inline Module Bilinear(
+    int64_t in1_features, int64_t in2_features, int64_t out_features,
+    const NnBilinearOptions& options = {}) {
+  dt_nn_bilinear_options options_c = DT_NN_BILINEAR_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_bilinear(in1_features, in2_features, out_features, &options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -6370,6 +6897,18 @@ inline Module PReLU(const NnPreluOptions& options = {}) {
   return dumbtorch::Module(out);
 }
 
+// LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+// 1505.00853). The module.
+inline Module RReLU(const NnRreluOptions& options = {}) {
+  dt_nn_rrelu_options options_c = DT_NN_RRELU_OPTIONS_INIT;
+  options_c.lower = options.lower;
+  options_c.upper = options.upper;
+  options_c.inplace = options.inplace;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_rrelu(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // softmax of -input. The module.
 inline Module Softmin(int64_t dim) {
   dt_module* out = nullptr;
@@ -6381,6 +6920,13 @@ inline Module Softmin(int64_t dim) {
 inline Module Softmax(int64_t dim) {
   dt_module* out = nullptr;
   detail::check(dt_nn_softmax(dim, &out));
+  return dumbtorch::Module(out);
+}
+
+// softmax over the channels of [batch, channels, height, width], or without the batch. The module.
+inline Module Softmax2d() {
+  dt_module* out = nullptr;
+  detail::check(dt_nn_softmax2d(&out));
   return dumbtorch::Module(out);
 }
 
@@ -6452,6 +6998,151 @@ inline Module BCEWithLogitsLoss(const NnBceWithLogitsLossOptions& options = {}) 
   options_c.pos_weight = options.pos_weight.handle();
   dt_module* out = nullptr;
   detail::check(dt_nn_bce_with_logits_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+// 1504.08083). The module.
+inline Module SmoothL1Loss(const NnSmoothL1LossOptions& options = {}) {
+  dt_nn_smooth_l1_loss_options options_c = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  options_c.beta = options.beta;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_smooth_l1_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere. The module.
+inline Module HuberLoss(const NnHuberLossOptions& options = {}) {
+  dt_nn_huber_loss_options options_c = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  options_c.delta = options.delta;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_huber_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities. The
+// module.
+inline Module KLDivLoss(const NnKlDivLossOptions& options = {}) {
+  dt_nn_kl_div_loss_options options_c = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_divergence_reduction>(options.reduction);
+  options_c.log_target = options.log_target;
+  dt_module* out = nullptr;
+  detail::check(dt_nn_kl_div_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// exp(input) - target * input, or input - target * log(input + eps), of the means of Poisson
+// distributions. The module.
+inline Module PoissonNLLLoss(const NnPoissonNllLossOptions& options = {}) {
+  dt_nn_poisson_nll_loss_options options_c = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  options_c.log_input = options.log_input;
+  options_c.full = options.full;
+  options_c.eps = options.eps;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_poisson_nll_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// 0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal distributions.
+// The module.
+inline Module GaussianNLLLoss(const NnGaussianNllLossOptions& options = {}) {
+  dt_nn_gaussian_nll_loss_options options_c = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  options_c.full = options.full;
+  options_c.eps = options.eps;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_gaussian_nll_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// log(1 + exp(-target * input)), for targets of 1 and -1. The module.
+inline Module SoftMarginLoss(const NnSoftMarginLossOptions& options = {}) {
+  dt_nn_soft_margin_loss_options options_c = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_soft_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// A distance where the target is 1, max(0, margin - distance) where it is -1. The module.
+inline Module HingeEmbeddingLoss(const NnHingeEmbeddingLossOptions& options = {}) {
+  dt_nn_hinge_embedding_loss_options options_c = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  options_c.margin = options.margin;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_hinge_embedding_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// max(0, -target * (input1 - input2) + margin): the first should be larger where the target is 1,
+// the second where it is -1. The module.
+inline Module MarginRankingLoss(const NnMarginRankingLossOptions& options = {}) {
+  dt_nn_margin_ranking_loss_options options_c = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  options_c.margin = options.margin;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_margin_ranking_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// 1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between vectors
+// [batch, size] or [size]. The module.
+inline Module CosineEmbeddingLoss(const NnCosineEmbeddingLossOptions& options = {}) {
+  dt_nn_cosine_embedding_loss_options options_c = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  options_c.margin = options.margin;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_cosine_embedding_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// max(0, margin + distance(anchor, positive) - distance(anchor, negative)). The module.
+inline Module TripletMarginLoss(const NnTripletMarginLossOptions& options = {}) {
+  dt_nn_triplet_margin_loss_options options_c = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.margin = options.margin;
+  options_c.p = options.p;
+  options_c.eps = options.eps;
+  options_c.swap = options.swap;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_triplet_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+// without the target's own. The module.
+inline Module MultiMarginLoss(const NnMultiMarginLossOptions& options = {}) {
+  dt_nn_multi_margin_loss_options options_c = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.p = options.p;
+  options_c.margin = options.margin;
+  options_c.weight = options.weight.handle();
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_multi_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first -1 and
+// all other classes, over the number of classes. The module.
+inline Module MultiLabelMarginLoss(const NnMultiLabelMarginLossOptions& options = {}) {
+  dt_nn_multi_label_margin_loss_options options_c = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_multi_label_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes]. The
+// module.
+inline Module MultiLabelSoftMarginLoss(const NnMultiLabelSoftMarginLossOptions& options = {}) {
+  dt_nn_multi_label_soft_margin_loss_options options_c = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  options_c.weight = options.weight.handle();
+  options_c.reduction = static_cast<dt_reduction>(options.reduction);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_multi_label_soft_margin_loss(&options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -6825,6 +7516,47 @@ inline LrScheduler StepLR(const Optimizer& optimizer, int64_t step_size, double 
   return dumbtorch::LrScheduler(out);
 }
 
+// Multiplies the learning rate by gamma at each milestone.
+inline LrScheduler MultiStepLR(
+    const Optimizer& optimizer, const Ints& milestones, double gamma = 0.1) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_multi_step_lr(
+    optimizer.handle(), milestones.data(), milestones.size(), gamma, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Multiplies the learning rate by a factor until an epoch.
+inline LrScheduler ConstantLR(
+    const Optimizer& optimizer, double factor = 0.3333333333333333, int64_t total_iters = 5) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_constant_lr(optimizer.handle(), factor, total_iters, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Moves the factor of the learning rate in a straight line.
+inline LrScheduler LinearLR(
+    const Optimizer& optimizer, double start_factor = 0.3333333333333333, double end_factor = 1.0,
+    int64_t total_iters = 5) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_linear_lr(optimizer.handle(), start_factor, end_factor, total_iters, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Multiplies the learning rate by gamma every epoch.
+inline LrScheduler ExponentialLR(const Optimizer& optimizer, double gamma) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_exponential_lr(optimizer.handle(), gamma, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
+// Lowers the learning rate to 0 along a polynomial.
+inline LrScheduler PolynomialLR(
+    const Optimizer& optimizer, int64_t total_iters = 5, double power = 1.0) {
+  dt_lr_scheduler* out = nullptr;
+  detail::check(dt_optim_polynomial_lr(optimizer.handle(), total_iters, power, &out));
+  return dumbtorch::LrScheduler(out);
+}
+
 // Lowers the learning rate along half a cosine (arXiv 1608.03983).
 inline LrScheduler CosineAnnealingLR(
     const Optimizer& optimizer, int64_t t_max, double eta_min = 0.0) {
@@ -7080,6 +7812,147 @@ inline Tensor l1_loss(
   return Tensor(out);
 }
 
+// 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+// 1504.08083).
+inline Tensor smooth_l1_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    double beta = 1.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_smooth_l1_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), beta, &out));
+  return Tensor(out);
+}
+
+// 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+inline Tensor huber_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean,
+    double delta = 1.0, const Tensor& weight = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_huber_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), delta, weight.handle(),
+    &out));
+  return Tensor(out);
+}
+
+// The Kullback-Leibler divergence: target * (log(target) - input).
+inline Tensor kl_div(
+    const Tensor& input, const Tensor& target,
+    DivergenceReduction reduction = DivergenceReduction::kMean, bool log_target = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_kl_div(
+    input.handle(), target.handle(), static_cast<dt_divergence_reduction>(reduction), log_target,
+    &out));
+  return Tensor(out);
+}
+
+// exp(input) - target * input, or input - target * log(input + eps): the negative logarithm of the
+// target's probability.
+inline Tensor poisson_nll_loss(
+    const Tensor& input, const Tensor& target, bool log_input = true, bool full = false,
+    double eps = 1e-08, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_poisson_nll_loss(
+    input.handle(), target.handle(), log_input, full, eps, static_cast<dt_reduction>(reduction),
+    &out));
+  return Tensor(out);
+}
+
+// 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's density.
+inline Tensor gaussian_nll_loss(
+    const Tensor& input, const Tensor& target, const Operand& var, bool full = false,
+    double eps = 1e-06, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gaussian_nll_loss(
+    input.handle(), target.handle(), var.tensor(), var.number().kind(), var.number().i(),
+    var.number().f(), full, eps, static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// log(1 + exp(-target * input)).
+inline Tensor soft_margin_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_soft_margin_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// input where target is 1, max(0, margin - input) where it is -1; both where it is neither.
+inline Tensor hinge_embedding_loss(
+    const Tensor& input, const Tensor& target, double margin = 1.0,
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_hinge_embedding_loss(
+    input.handle(), target.handle(), margin, static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// max(0, -target * (input1 - input2) + margin).
+inline Tensor margin_ranking_loss(
+    const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0.0,
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_margin_ranking_loss(
+    input1.handle(), input2.handle(), target.handle(), margin, static_cast<dt_reduction>(reduction),
+    &out));
+  return Tensor(out);
+}
+
+// 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the angle
+// between the two.
+inline Tensor cosine_embedding_loss(
+    const Tensor& input1, const Tensor& input2, const Tensor& target, double margin = 0.0,
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_cosine_embedding_loss(
+    input1.handle(), input2.handle(), target.handle(), margin, static_cast<dt_reduction>(reduction),
+    &out));
+  return Tensor(out);
+}
+
+// max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+inline Tensor triplet_margin_loss(
+    const Tensor& anchor, const Tensor& positive, const Tensor& negative, double margin = 1.0,
+    double p = 2.0, double eps = 1e-06, bool swap = false, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_triplet_margin_loss(
+    anchor.handle(), positive.handle(), negative.handle(), margin, p, eps, swap,
+    static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// The mean over the classes of weight[target] * max(0, margin - input[target] + input[class])^p,
+// without the term of the target itself.
+inline Tensor multi_margin_loss(
+    const Tensor& input, const Tensor& target, int64_t p = 1, double margin = 1.0,
+    const Tensor& weight = {}, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_multi_margin_loss(
+    input.handle(), target.handle(), p, margin, weight.handle(),
+    static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other classes,
+// over the number of classes.
+inline Tensor multilabel_margin_loss(
+    const Tensor& input, const Tensor& target, Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_multilabel_margin_loss(
+    input.handle(), target.handle(), static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
+// The mean over the classes of binary_cross_entropy_with_logits.
+inline Tensor multilabel_soft_margin_loss(
+    const Tensor& input, const Tensor& target, const Tensor& weight = {},
+    Reduction reduction = Reduction::kMean) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_multilabel_soft_margin_loss(
+    input.handle(), target.handle(), weight.handle(), static_cast<dt_reduction>(reduction), &out));
+  return Tensor(out);
+}
+
 // Negative log-likelihood: -weight[target] * input[target].
 inline Tensor nll_loss(
     const Tensor& input, const Tensor& target, const Tensor& weight = {},
@@ -7169,6 +8042,49 @@ inline Tensor layer_norm(
   return Tensor(out);
 }
 
+// input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions (arXiv
+// 1910.07467).
+inline Tensor rms_norm(
+    const Tensor& input, const Ints& normalized_shape, const Tensor& weight = {},
+    std::optional<double> eps = std::nullopt) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rms_norm(
+    input.handle(), normalized_shape.data(), normalized_shape.size(), weight.handle(),
+    detail::pointer(eps), &out));
+  return Tensor(out);
+}
+
+// (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken over each
+// image's groups of channels (arXiv 1803.08494).
+inline Tensor group_norm(
+    const Tensor& input, int64_t num_groups, const Tensor& weight = {}, const Tensor& bias = {},
+    double eps = 1e-05) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_group_norm(input.handle(), num_groups, weight.handle(), bias.handle(), eps, &out));
+  return Tensor(out);
+}
+
+// batch_norm of each image by itself (arXiv 1607.08022).
+inline Tensor instance_norm(
+    const Tensor& input, const Tensor& running_mean = {}, const Tensor& running_var = {},
+    const Tensor& weight = {}, const Tensor& bias = {}, bool use_input_stats = true,
+    double momentum = 0.1, double eps = 1e-05) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_instance_norm(
+    input.handle(), running_mean.handle(), running_var.handle(), weight.handle(), bias.handle(),
+    use_input_stats, momentum, eps, &out));
+  return Tensor(out);
+}
+
+// input / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that are
+// missing count as 0.
+inline Tensor local_response_norm(
+    const Tensor& input, int64_t size, double alpha = 0.0001, double beta = 0.75, double k = 1.0) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_local_response_norm(input.handle(), size, alpha, beta, k, &out));
+  return Tensor(out);
+}
+
 // Sets elements to 0 at random and scales the others by 1 / (1 - p).
 inline Tensor dropout(const Tensor& input, double p = 0.5, bool training = true) {
   dt_tensor* out = nullptr;
@@ -7180,6 +8096,61 @@ inline Tensor dropout(const Tensor& input, double p = 0.5, bool training = true)
 inline const Tensor& dropout_(const Tensor& input, double p = 0.5, bool training = true) {
   detail::check(dt_dropout_(input.handle(), p, training));
   return input;
+}
+
+// Dropout of whole channels of [batch, channels, length] or [channels, length].
+inline Tensor dropout1d(const Tensor& input, double p = 0.5, bool training = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dropout1d(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// Dropout of whole channels of [batch, channels, ...].
+inline Tensor dropout2d(const Tensor& input, double p = 0.5, bool training = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dropout2d(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// Dropout of whole channels of [batch, channels, depth, height, width], or without the batch.
+inline Tensor dropout3d(const Tensor& input, double p = 0.5, bool training = true) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_dropout3d(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// Dropout for selu: the dropped elements get its lowest value, and mean and variance are kept
+// (arXiv 1706.02515).
+inline Tensor alpha_dropout(const Tensor& input, double p = 0.5, bool training = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_alpha_dropout(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// alpha_dropout of whole channels of [batch, channels, ...].
+inline Tensor feature_alpha_dropout(const Tensor& input, double p = 0.5, bool training = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_feature_alpha_dropout(input.handle(), p, training, &out));
+  return Tensor(out);
+}
+
+// leaky_relu with slopes drawn at random (arXiv 1505.00853).
+inline Tensor rrelu(
+    const Tensor& input, double lower = 0.125, double upper = 0.3333333333333333,
+    bool training = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rrelu(input.handle(), lower, upper, training, &out));
+  return Tensor(out);
+}
+
+// A sample of a softened categorical distribution: softmax((logits + Gumbel noise) / tau) (arXiv
+// 1611.00712).
+inline Tensor gumbel_softmax(
+    const Tensor& logits, double tau = 1.0, bool hard = false, double eps = 1e-10,
+    int64_t dim = -1) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gumbel_softmax(logits.handle(), tau, hard, eps, dim, &out));
+  return Tensor(out);
 }
 
 // Rows of a table: weight[input], of shape [input..., size].
@@ -8415,6 +9386,45 @@ inline Tensor softmax(const Tensor& input, int64_t dim, std::optional<DType> dty
 inline Tensor log_softmax(
     const Tensor& input, int64_t dim, std::optional<DType> dtype = std::nullopt) {
   return input.log_softmax(dim, dtype);
+}
+
+// In-place version of `dropout1d`.
+inline const Tensor& dropout1d_(const Tensor& input, double p = 0.5, bool training = true) {
+  detail::check(dt_dropout1d_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `dropout2d`.
+inline const Tensor& dropout2d_(const Tensor& input, double p = 0.5, bool training = true) {
+  detail::check(dt_dropout2d_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `dropout3d`.
+inline const Tensor& dropout3d_(const Tensor& input, double p = 0.5, bool training = true) {
+  detail::check(dt_dropout3d_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `alpha_dropout`.
+inline const Tensor& alpha_dropout_(const Tensor& input, double p = 0.5, bool training = false) {
+  detail::check(dt_alpha_dropout_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `feature_alpha_dropout`.
+inline const Tensor& feature_alpha_dropout_(
+    const Tensor& input, double p = 0.5, bool training = false) {
+  detail::check(dt_feature_alpha_dropout_(input.handle(), p, training));
+  return input;
+}
+
+// In-place version of `rrelu`.
+inline const Tensor& rrelu_(
+    const Tensor& input, double lower = 0.125, double upper = 0.3333333333333333,
+    bool training = false) {
+  detail::check(dt_rrelu_(input.handle(), lower, upper, training));
+  return input;
 }
 
 // One step of an optimizer over lists of tensors, in place: the arithmetic alone, for languages
@@ -10170,6 +11180,9 @@ using functional::cosine_similarity;
 using functional::pairwise_distance;
 using functional::pdist;
 using functional::layer_norm;
+using functional::rms_norm;
+using functional::group_norm;
+using functional::rrelu;
 using functional::max_pool1d;
 using functional::avg_pool1d;
 using functional::max_pool2d;

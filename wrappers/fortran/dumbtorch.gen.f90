@@ -53,6 +53,12 @@ module dumbtorch_functions
   integer, parameter, public :: reduction_mean = 2
   integer, parameter, public :: reduction_sum = 3
 
+  ! How kl_div joins its elements.
+  integer, parameter, public :: divergence_reduction_none = 1
+  integer, parameter, public :: divergence_reduction_mean = 2
+  integer, parameter, public :: divergence_reduction_sum = 3
+  integer, parameter, public :: divergence_reduction_batchmean = 4
+
   ! How div rounds its quotient.
   integer, parameter, public :: rounding_mode_trunc = 1
   integer, parameter, public :: rounding_mode_floor = 2
@@ -156,6 +162,7 @@ module dumbtorch_functions
     procedure, private :: copy_module
     generic :: assignment(=) => copy_module
     procedure :: forward => dt_module_forward
+    procedure :: forward_inputs => dt_module_forward_inputs
     procedure :: kind => dt_module_kind
     procedure :: train => dt_module_train
     procedure :: is_training => dt_module_is_training
@@ -524,6 +531,41 @@ module dumbtorch_functions
     procedure dt_nn_batch_norm2d
   end interface
 
+  public :: nn_batch_norm3d
+  interface nn_batch_norm3d
+    procedure dt_nn_batch_norm3d
+  end interface
+
+  public :: nn_instance_norm1d
+  interface nn_instance_norm1d
+    procedure dt_nn_instance_norm1d
+  end interface
+
+  public :: nn_instance_norm2d
+  interface nn_instance_norm2d
+    procedure dt_nn_instance_norm2d
+  end interface
+
+  public :: nn_instance_norm3d
+  interface nn_instance_norm3d
+    procedure dt_nn_instance_norm3d
+  end interface
+
+  public :: nn_group_norm
+  interface nn_group_norm
+    procedure dt_nn_group_norm
+  end interface
+
+  public :: nn_rms_norm
+  interface nn_rms_norm
+    procedure dt_nn_rms_norm
+  end interface
+
+  public :: nn_local_response_norm
+  interface nn_local_response_norm
+    procedure dt_nn_local_response_norm
+  end interface
+
   public :: nn_layer_norm
   interface nn_layer_norm
     procedure dt_nn_layer_norm
@@ -532,6 +574,31 @@ module dumbtorch_functions
   public :: nn_dropout
   interface nn_dropout
     procedure dt_nn_dropout
+  end interface
+
+  public :: nn_dropout1d
+  interface nn_dropout1d
+    procedure dt_nn_dropout1d
+  end interface
+
+  public :: nn_dropout2d
+  interface nn_dropout2d
+    procedure dt_nn_dropout2d
+  end interface
+
+  public :: nn_dropout3d
+  interface nn_dropout3d
+    procedure dt_nn_dropout3d
+  end interface
+
+  public :: nn_alpha_dropout
+  interface nn_alpha_dropout
+    procedure dt_nn_alpha_dropout
+  end interface
+
+  public :: nn_feature_alpha_dropout
+  interface nn_feature_alpha_dropout
+    procedure dt_nn_feature_alpha_dropout
   end interface
 
   public :: nn_embedding
@@ -547,6 +614,21 @@ module dumbtorch_functions
   public :: nn_identity
   interface nn_identity
     procedure dt_nn_identity
+  end interface
+
+  public :: nn_cosine_similarity
+  interface nn_cosine_similarity
+    procedure dt_nn_cosine_similarity
+  end interface
+
+  public :: nn_pairwise_distance
+  interface nn_pairwise_distance
+    procedure dt_nn_pairwise_distance
+  end interface
+
+  public :: nn_bilinear
+  interface nn_bilinear
+    procedure dt_nn_bilinear
   end interface
 
   public :: nn_relu
@@ -664,6 +746,11 @@ module dumbtorch_functions
     procedure dt_nn_prelu
   end interface
 
+  public :: nn_rrelu
+  interface nn_rrelu
+    procedure dt_nn_rrelu
+  end interface
+
   public :: nn_softmin
   interface nn_softmin
     procedure dt_nn_softmin
@@ -672,6 +759,11 @@ module dumbtorch_functions
   public :: nn_softmax
   interface nn_softmax
     procedure dt_nn_softmax
+  end interface
+
+  public :: nn_softmax2d
+  interface nn_softmax2d
+    procedure dt_nn_softmax2d
   end interface
 
   public :: nn_log_softmax
@@ -707,6 +799,71 @@ module dumbtorch_functions
   public :: nn_bce_with_logits_loss
   interface nn_bce_with_logits_loss
     procedure dt_nn_bce_with_logits_loss
+  end interface
+
+  public :: nn_smooth_l1_loss
+  interface nn_smooth_l1_loss
+    procedure dt_nn_smooth_l1_loss
+  end interface
+
+  public :: nn_huber_loss
+  interface nn_huber_loss
+    procedure dt_nn_huber_loss
+  end interface
+
+  public :: nn_kl_div_loss
+  interface nn_kl_div_loss
+    procedure dt_nn_kl_div_loss
+  end interface
+
+  public :: nn_poisson_nll_loss
+  interface nn_poisson_nll_loss
+    procedure dt_nn_poisson_nll_loss
+  end interface
+
+  public :: nn_gaussian_nll_loss
+  interface nn_gaussian_nll_loss
+    procedure dt_nn_gaussian_nll_loss
+  end interface
+
+  public :: nn_soft_margin_loss
+  interface nn_soft_margin_loss
+    procedure dt_nn_soft_margin_loss
+  end interface
+
+  public :: nn_hinge_embedding_loss
+  interface nn_hinge_embedding_loss
+    procedure dt_nn_hinge_embedding_loss
+  end interface
+
+  public :: nn_margin_ranking_loss
+  interface nn_margin_ranking_loss
+    procedure dt_nn_margin_ranking_loss
+  end interface
+
+  public :: nn_cosine_embedding_loss
+  interface nn_cosine_embedding_loss
+    procedure dt_nn_cosine_embedding_loss
+  end interface
+
+  public :: nn_triplet_margin_loss
+  interface nn_triplet_margin_loss
+    procedure dt_nn_triplet_margin_loss
+  end interface
+
+  public :: nn_multi_margin_loss
+  interface nn_multi_margin_loss
+    procedure dt_nn_multi_margin_loss
+  end interface
+
+  public :: nn_multi_label_margin_loss
+  interface nn_multi_label_margin_loss
+    procedure dt_nn_multi_label_margin_loss
+  end interface
+
+  public :: nn_multi_label_soft_margin_loss
+  interface nn_multi_label_soft_margin_loss
+    procedure dt_nn_multi_label_soft_margin_loss
   end interface
 
   public :: nn_unflatten
@@ -872,6 +1029,31 @@ module dumbtorch_functions
   public :: optim_step_lr
   interface optim_step_lr
     procedure dt_optim_step_lr
+  end interface
+
+  public :: optim_multi_step_lr
+  interface optim_multi_step_lr
+    procedure dt_optim_multi_step_lr
+  end interface
+
+  public :: optim_constant_lr
+  interface optim_constant_lr
+    procedure dt_optim_constant_lr
+  end interface
+
+  public :: optim_linear_lr
+  interface optim_linear_lr
+    procedure dt_optim_linear_lr
+  end interface
+
+  public :: optim_exponential_lr
+  interface optim_exponential_lr
+    procedure dt_optim_exponential_lr
+  end interface
+
+  public :: optim_polynomial_lr
+  interface optim_polynomial_lr
+    procedure dt_optim_polynomial_lr
   end interface
 
   public :: optim_cosine_annealing_lr
@@ -1689,6 +1871,71 @@ module dumbtorch_functions
     procedure dt_l1_loss
   end interface
 
+  public :: smooth_l1_loss
+  interface smooth_l1_loss
+    procedure dt_smooth_l1_loss
+  end interface
+
+  public :: huber_loss
+  interface huber_loss
+    procedure dt_huber_loss
+  end interface
+
+  public :: kl_div
+  interface kl_div
+    procedure dt_kl_div
+  end interface
+
+  public :: poisson_nll_loss
+  interface poisson_nll_loss
+    procedure dt_poisson_nll_loss
+  end interface
+
+  public :: gaussian_nll_loss
+  interface gaussian_nll_loss
+    procedure dt_gaussian_nll_loss
+  end interface
+
+  public :: soft_margin_loss
+  interface soft_margin_loss
+    procedure dt_soft_margin_loss
+  end interface
+
+  public :: hinge_embedding_loss
+  interface hinge_embedding_loss
+    procedure dt_hinge_embedding_loss
+  end interface
+
+  public :: margin_ranking_loss
+  interface margin_ranking_loss
+    procedure dt_margin_ranking_loss
+  end interface
+
+  public :: cosine_embedding_loss
+  interface cosine_embedding_loss
+    procedure dt_cosine_embedding_loss
+  end interface
+
+  public :: triplet_margin_loss
+  interface triplet_margin_loss
+    procedure dt_triplet_margin_loss
+  end interface
+
+  public :: multi_margin_loss
+  interface multi_margin_loss
+    procedure dt_multi_margin_loss
+  end interface
+
+  public :: multilabel_margin_loss
+  interface multilabel_margin_loss
+    procedure dt_multilabel_margin_loss
+  end interface
+
+  public :: multilabel_soft_margin_loss
+  interface multilabel_soft_margin_loss
+    procedure dt_multilabel_soft_margin_loss
+  end interface
+
   public :: nll_loss
   interface nll_loss
     procedure dt_nll_loss
@@ -1739,6 +1986,26 @@ module dumbtorch_functions
     procedure dt_layer_norm
   end interface
 
+  public :: rms_norm
+  interface rms_norm
+    procedure dt_rms_norm
+  end interface
+
+  public :: group_norm
+  interface group_norm
+    procedure dt_group_norm
+  end interface
+
+  public :: instance_norm
+  interface instance_norm
+    procedure dt_instance_norm
+  end interface
+
+  public :: local_response_norm
+  interface local_response_norm
+    procedure dt_local_response_norm
+  end interface
+
   public :: softmax
   interface softmax
     procedure dt_softmax
@@ -1757,6 +2024,71 @@ module dumbtorch_functions
   public :: dropout_
   interface dropout_
     procedure dt_dropout_
+  end interface
+
+  public :: dropout1d
+  interface dropout1d
+    procedure dt_dropout1d
+  end interface
+
+  public :: dropout1d_
+  interface dropout1d_
+    procedure dt_dropout1d_
+  end interface
+
+  public :: dropout2d
+  interface dropout2d
+    procedure dt_dropout2d
+  end interface
+
+  public :: dropout2d_
+  interface dropout2d_
+    procedure dt_dropout2d_
+  end interface
+
+  public :: dropout3d
+  interface dropout3d
+    procedure dt_dropout3d
+  end interface
+
+  public :: dropout3d_
+  interface dropout3d_
+    procedure dt_dropout3d_
+  end interface
+
+  public :: alpha_dropout
+  interface alpha_dropout
+    procedure dt_alpha_dropout
+  end interface
+
+  public :: alpha_dropout_
+  interface alpha_dropout_
+    procedure dt_alpha_dropout_
+  end interface
+
+  public :: feature_alpha_dropout
+  interface feature_alpha_dropout
+    procedure dt_feature_alpha_dropout
+  end interface
+
+  public :: feature_alpha_dropout_
+  interface feature_alpha_dropout_
+    procedure dt_feature_alpha_dropout_
+  end interface
+
+  public :: rrelu
+  interface rrelu
+    procedure dt_rrelu
+  end interface
+
+  public :: rrelu_
+  interface rrelu_
+    procedure dt_rrelu_
+  end interface
+
+  public :: gumbel_softmax
+  interface gumbel_softmax
+    procedure dt_gumbel_softmax
   end interface
 
   public :: embedding
@@ -5591,6 +5923,200 @@ contains
     call dtf_end(f)
   end function
 
+  ! nn_batch_norm3d: (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch,
+  ! channels, depth, height, width] (arXiv 1502.03167). In training, mean and var are those of the
+  ! batch, in evaluation the running ones. The module.
+  function dt_nn_batch_norm3d(num_features, eps, momentum, affine, track_running_stats, bias, &
+      device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: num_features
+    real(real64), intent(in), optional :: eps
+    class(*), intent(in), optional :: momentum
+    logical, intent(in), optional :: affine
+    logical, intent(in), optional :: track_running_stats
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 25)
+    call give(f, 0, num_features)
+    if (present(eps)) call give(f, 1, eps)
+    if (present(momentum)) call give(f, 2, momentum)
+    if (present(affine)) call give(f, 3, affine)
+    if (present(track_running_stats)) call give(f, 4, track_running_stats)
+    if (present(bias)) call give(f, 5, bias)
+    if (present(device)) call give(f, 6, device)
+    if (present(dtype)) call give(f, 7, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_instance_norm1d: BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels,
+  ! length], or without the batch. The module.
+  function dt_nn_instance_norm1d(num_features, eps, momentum, affine, track_running_stats, &
+      bias, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: num_features
+    real(real64), intent(in), optional :: eps
+    class(*), intent(in), optional :: momentum
+    logical, intent(in), optional :: affine
+    logical, intent(in), optional :: track_running_stats
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 26)
+    call give(f, 0, num_features)
+    if (present(eps)) call give(f, 1, eps)
+    if (present(momentum)) call give(f, 2, momentum)
+    if (present(affine)) call give(f, 3, affine)
+    if (present(track_running_stats)) call give(f, 4, track_running_stats)
+    if (present(bias)) call give(f, 5, bias)
+    if (present(device)) call give(f, 6, device)
+    if (present(dtype)) call give(f, 7, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_instance_norm2d: BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels,
+  ! height, width], or without the batch. The module.
+  function dt_nn_instance_norm2d(num_features, eps, momentum, affine, track_running_stats, &
+      bias, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: num_features
+    real(real64), intent(in), optional :: eps
+    class(*), intent(in), optional :: momentum
+    logical, intent(in), optional :: affine
+    logical, intent(in), optional :: track_running_stats
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 27)
+    call give(f, 0, num_features)
+    if (present(eps)) call give(f, 1, eps)
+    if (present(momentum)) call give(f, 2, momentum)
+    if (present(affine)) call give(f, 3, affine)
+    if (present(track_running_stats)) call give(f, 4, track_running_stats)
+    if (present(bias)) call give(f, 5, bias)
+    if (present(device)) call give(f, 6, device)
+    if (present(dtype)) call give(f, 7, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_instance_norm3d: BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels,
+  ! depth, height, width], or without the batch. The module.
+  function dt_nn_instance_norm3d(num_features, eps, momentum, affine, track_running_stats, &
+      bias, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: num_features
+    real(real64), intent(in), optional :: eps
+    class(*), intent(in), optional :: momentum
+    logical, intent(in), optional :: affine
+    logical, intent(in), optional :: track_running_stats
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 28)
+    call give(f, 0, num_features)
+    if (present(eps)) call give(f, 1, eps)
+    if (present(momentum)) call give(f, 2, momentum)
+    if (present(affine)) call give(f, 3, affine)
+    if (present(track_running_stats)) call give(f, 4, track_running_stats)
+    if (present(bias)) call give(f, 5, bias)
+    if (present(device)) call give(f, 6, device)
+    if (present(dtype)) call give(f, 7, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
+  ! groups of channels of [batch, channels, ...] (arXiv 1803.08494). The module.
+  function dt_nn_group_norm(num_groups, num_channels, eps, affine, bias, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: num_groups
+    class(*), intent(in) :: num_channels
+    real(real64), intent(in), optional :: eps
+    logical, intent(in), optional :: affine
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 29)
+    call give(f, 0, num_groups)
+    call give(f, 1, num_channels)
+    if (present(eps)) call give(f, 2, eps)
+    if (present(affine)) call give(f, 3, affine)
+    if (present(bias)) call give(f, 4, bias)
+    if (present(device)) call give(f, 5, device)
+    if (present(dtype)) call give(f, 6, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
+  ! dimensions (arXiv 1910.07467). The module.
+  function dt_nn_rms_norm(normalized_shape, eps, elementwise_affine, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: normalized_shape(:)
+    real(real64), intent(in), optional :: eps
+    logical, intent(in), optional :: elementwise_affine
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 30)
+    call give_list(f, 0, normalized_shape)
+    if (present(eps)) call give(f, 1, eps)
+    if (present(elementwise_affine)) call give(f, 2, elementwise_affine)
+    if (present(device)) call give(f, 3, device)
+    if (present(dtype)) call give(f, 4, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_local_response_norm: input / (k + alpha * mean of the squares of neighbouring
+  ! channels)^beta. The module.
+  function dt_nn_local_response_norm(size, alpha, beta, k, stat, errmsg) result(out)
+    class(*), intent(in) :: size
+    real(real64), intent(in), optional :: alpha
+    real(real64), intent(in), optional :: beta
+    real(real64), intent(in), optional :: k
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 31)
+    call give(f, 0, size)
+    if (present(alpha)) call give(f, 1, alpha)
+    if (present(beta)) call give(f, 2, beta)
+    if (present(k)) call give(f, 3, k)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! nn_layer_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over
   ! the last dimensions (arXiv 1607.06450). The module.
   function dt_nn_layer_norm(normalized_shape, eps, elementwise_affine, bias, device, dtype, &
@@ -5605,7 +6131,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 25)
+    call dtf_begin(f, 32)
     call give_list(f, 0, normalized_shape)
     if (present(eps)) call give(f, 1, eps)
     if (present(elementwise_affine)) call give(f, 2, elementwise_affine)
@@ -5626,7 +6152,90 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 26)
+    call dtf_begin(f, 33)
+    if (present(p)) call give(f, 0, p)
+    if (present(inplace)) call give(f, 1, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_dropout1d: Dropout of whole channels of [batch, channels, length], or without the batch.
+  ! The module.
+  function dt_nn_dropout1d(p, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 34)
+    if (present(p)) call give(f, 0, p)
+    if (present(inplace)) call give(f, 1, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_dropout2d: Dropout of whole channels of [batch, channels, height, width]. The module.
+  function dt_nn_dropout2d(p, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 35)
+    if (present(p)) call give(f, 0, p)
+    if (present(inplace)) call give(f, 1, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_dropout3d: Dropout of whole channels of [batch, channels, depth, height, width], or without
+  ! the batch. The module.
+  function dt_nn_dropout3d(p, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 36)
+    if (present(p)) call give(f, 0, p)
+    if (present(inplace)) call give(f, 1, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_alpha_dropout: In training, sets elements to the lowest value of SELU at random, and keeps
+  ! mean and variance (arXiv 1706.02515). The module.
+  function dt_nn_alpha_dropout(p, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 37)
+    if (present(p)) call give(f, 0, p)
+    if (present(inplace)) call give(f, 1, inplace)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_feature_alpha_dropout: AlphaDropout of whole channels. The module.
+  function dt_nn_feature_alpha_dropout(p, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 38)
     if (present(p)) call give(f, 0, p)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -5651,7 +6260,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 27)
+    call dtf_begin(f, 39)
     call give(f, 0, num_embeddings)
     call give(f, 1, embedding_dim)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -5674,7 +6283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 28)
+    call dtf_begin(f, 40)
     if (present(start_dim)) call give(f, 0, start_dim)
     if (present(end_dim)) call give(f, 1, end_dim)
     call finish(f, stat, errmsg)
@@ -5688,7 +6297,66 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 29)
+    call dtf_begin(f, 41)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_cosine_similarity: Cosine of the angle between vectors along a dimension. The module.
+  function dt_nn_cosine_similarity(dim, eps, stat, errmsg) result(out)
+    class(*), intent(in), optional :: dim
+    real(real64), intent(in), optional :: eps
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 42)
+    if (present(dim)) call give(f, 0, dim)
+    if (present(eps)) call give(f, 1, eps)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_pairwise_distance: norm(x1 - x2 + eps) along the last dimension. The module.
+  function dt_nn_pairwise_distance(p, eps, keepdim, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: p
+    real(real64), intent(in), optional :: eps
+    logical, intent(in), optional :: keepdim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 43)
+    if (present(p)) call give(f, 0, p)
+    if (present(eps)) call give(f, 1, eps)
+    if (present(keepdim)) call give(f, 2, keepdim)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_bilinear: input1 @ weight[k] @ input2 + bias, for each row and each k. The module.
+  function dt_nn_bilinear(in1_features, in2_features, out_features, bias, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: in1_features
+    class(*), intent(in) :: in2_features
+    class(*), intent(in) :: out_features
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 44)
+    call give(f, 0, in1_features)
+    call give(f, 1, in2_features)
+    call give(f, 2, out_features)
+    if (present(bias)) call give(f, 3, bias)
+    if (present(device)) call give(f, 4, device)
+    if (present(dtype)) call give(f, 5, dtype)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5701,7 +6369,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 30)
+    call dtf_begin(f, 45)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5716,7 +6384,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 31)
+    call dtf_begin(f, 46)
     if (present(negative_slope)) call give(f, 0, negative_slope)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -5732,7 +6400,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 32)
+    call dtf_begin(f, 47)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -5749,7 +6417,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 33)
+    call dtf_begin(f, 48)
     if (present(beta)) call give(f, 0, beta)
     if (present(threshold)) call give(f, 1, threshold)
     call finish(f, stat, errmsg)
@@ -5764,7 +6432,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 34)
+    call dtf_begin(f, 49)
     if (present(approximate)) call give(f, 0, approximate)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5778,7 +6446,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 35)
+    call dtf_begin(f, 50)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5791,7 +6459,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 36)
+    call dtf_begin(f, 51)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5803,7 +6471,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 37)
+    call dtf_begin(f, 52)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5815,7 +6483,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 38)
+    call dtf_begin(f, 53)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5830,7 +6498,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 39)
+    call dtf_begin(f, 54)
     if (present(min_val)) call give(f, 0, min_val)
     if (present(max_val)) call give(f, 1, max_val)
     if (present(inplace)) call give(f, 2, inplace)
@@ -5846,7 +6514,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 40)
+    call dtf_begin(f, 55)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5860,7 +6528,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 41)
+    call dtf_begin(f, 56)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5874,7 +6542,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 42)
+    call dtf_begin(f, 57)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5888,7 +6556,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 43)
+    call dtf_begin(f, 58)
     if (present(lambd)) call give(f, 0, lambd)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5902,7 +6570,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 44)
+    call dtf_begin(f, 59)
     if (present(lambd)) call give(f, 0, lambd)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5915,7 +6583,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 45)
+    call dtf_begin(f, 60)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5930,7 +6598,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 46)
+    call dtf_begin(f, 61)
     call give(f, 0, threshold)
     call give(f, 1, value)
     if (present(inplace)) call give(f, 2, inplace)
@@ -5945,7 +6613,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 47)
+    call dtf_begin(f, 62)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -5958,7 +6626,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 48)
+    call dtf_begin(f, 63)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -5973,7 +6641,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 49)
+    call dtf_begin(f, 64)
     if (present(alpha)) call give(f, 0, alpha)
     if (present(inplace)) call give(f, 1, inplace)
     call finish(f, stat, errmsg)
@@ -5988,7 +6656,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 50)
+    call dtf_begin(f, 65)
     if (present(inplace)) call give(f, 0, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6002,7 +6670,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 51)
+    call dtf_begin(f, 66)
     if (present(dim)) call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6019,11 +6687,30 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 52)
+    call dtf_begin(f, 67)
     if (present(num_parameters)) call give(f, 0, num_parameters)
     if (present(init)) call give(f, 1, init)
     if (present(device)) call give(f, 2, device)
     if (present(dtype)) call give(f, 3, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_rrelu: LeakyReLU with slopes that are drawn in training, and their mean in evaluation
+  ! (arXiv 1505.00853). The module.
+  function dt_nn_rrelu(lower, upper, inplace, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: lower
+    real(real64), intent(in), optional :: upper
+    logical, intent(in), optional :: inplace
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 68)
+    if (present(lower)) call give(f, 0, lower)
+    if (present(upper)) call give(f, 1, upper)
+    if (present(inplace)) call give(f, 2, inplace)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6036,7 +6723,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 53)
+    call dtf_begin(f, 69)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6050,8 +6737,21 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 54)
+    call dtf_begin(f, 70)
     call give(f, 0, dim)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_softmax2d: softmax over the channels of [batch, channels, height, width], or without the
+  ! batch. The module.
+  function dt_nn_softmax2d(stat, errmsg) result(out)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 71)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6064,7 +6764,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 55)
+    call dtf_begin(f, 72)
     call give(f, 0, dim)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6078,7 +6778,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 56)
+    call dtf_begin(f, 73)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6092,7 +6792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 57)
+    call dtf_begin(f, 74)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6109,7 +6809,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 58)
+    call dtf_begin(f, 75)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -6130,7 +6830,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 59)
+    call dtf_begin(f, 76)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -6149,7 +6849,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 60)
+    call dtf_begin(f, 77)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -6166,10 +6866,242 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 61)
+    call dtf_begin(f, 78)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     if (present(pos_weight)) call give(f, 2, pos_weight)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta
+  ! elsewhere (arXiv 1504.08083). The module.
+  function dt_nn_smooth_l1_loss(reduction, beta, stat, errmsg) result(out)
+    integer, intent(in), optional :: reduction
+    real(real64), intent(in), optional :: beta
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 79)
+    if (present(reduction)) call give(f, 0, reduction)
+    if (present(beta)) call give(f, 1, beta)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta)
+  ! elsewhere. The module.
+  function dt_nn_huber_loss(reduction, delta, stat, errmsg) result(out)
+    integer, intent(in), optional :: reduction
+    real(real64), intent(in), optional :: delta
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 80)
+    if (present(reduction)) call give(f, 0, reduction)
+    if (present(delta)) call give(f, 1, delta)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_kl_div_loss: The Kullback-Leibler divergence: target * (log(target) - input), for log-
+  ! probabilities. The module.
+  function dt_nn_kl_div_loss(reduction, log_target, stat, errmsg) result(out)
+    integer, intent(in), optional :: reduction
+    logical, intent(in), optional :: log_target
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 81)
+    if (present(reduction)) call give(f, 0, reduction)
+    if (present(log_target)) call give(f, 1, log_target)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps), of the
+  ! means of Poisson distributions. The module.
+  function dt_nn_poisson_nll_loss(log_input, full, eps, reduction, stat, errmsg) result(out)
+    logical, intent(in), optional :: log_input
+    logical, intent(in), optional :: full
+    real(real64), intent(in), optional :: eps
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 82)
+    if (present(log_input)) call give(f, 0, log_input)
+    if (present(full)) call give(f, 1, full)
+    if (present(eps)) call give(f, 2, eps)
+    if (present(reduction)) call give(f, 3, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var), of the means and variances
+  ! of normal distributions. The module.
+  function dt_nn_gaussian_nll_loss(full, eps, reduction, stat, errmsg) result(out)
+    logical, intent(in), optional :: full
+    real(real64), intent(in), optional :: eps
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 83)
+    if (present(full)) call give(f, 0, full)
+    if (present(eps)) call give(f, 1, eps)
+    if (present(reduction)) call give(f, 2, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_soft_margin_loss: log(1 + exp(-target * input)), for targets of 1 and -1. The module.
+  function dt_nn_soft_margin_loss(reduction, stat, errmsg) result(out)
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 84)
+    if (present(reduction)) call give(f, 0, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_hinge_embedding_loss: A distance where the target is 1, max(0, margin - distance) where it
+  ! is -1. The module.
+  function dt_nn_hinge_embedding_loss(margin, reduction, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: margin
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 85)
+    if (present(margin)) call give(f, 0, margin)
+    if (present(reduction)) call give(f, 1, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_margin_ranking_loss: max(0, -target * (input1 - input2) + margin): the first should be
+  ! larger where the target is 1, the second where it is -1. The module.
+  function dt_nn_margin_ranking_loss(margin, reduction, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: margin
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 86)
+    if (present(margin)) call give(f, 0, margin)
+    if (present(reduction)) call give(f, 1, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_cosine_embedding_loss: 1 - cos where the target is 1, max(0, cos - margin) where it is -1,
+  ! of the angle between vectors [batch, size] or [size]. The module.
+  function dt_nn_cosine_embedding_loss(margin, reduction, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: margin
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 87)
+    if (present(margin)) call give(f, 0, margin)
+    if (present(reduction)) call give(f, 1, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor,
+  ! negative)). The module.
+  function dt_nn_triplet_margin_loss(margin, p, eps, swap, reduction, stat, errmsg) result(out)
+    real(real64), intent(in), optional :: margin
+    real(real64), intent(in), optional :: p
+    real(real64), intent(in), optional :: eps
+    logical, intent(in), optional :: swap
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 88)
+    if (present(margin)) call give(f, 0, margin)
+    if (present(p)) call give(f, 1, p)
+    if (present(eps)) call give(f, 2, eps)
+    if (present(swap)) call give(f, 3, swap)
+    if (present(reduction)) call give(f, 4, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_multi_margin_loss: The mean over the classes of weight[target] * max(0, margin -
+  ! input[target] + input[class])^p, without the target's own. The module.
+  function dt_nn_multi_margin_loss(p, margin, weight, reduction, stat, errmsg) result(out)
+    class(*), intent(in), optional :: p
+    real(real64), intent(in), optional :: margin
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 89)
+    if (present(p)) call give(f, 0, p)
+    if (present(margin)) call give(f, 1, margin)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(reduction)) call give(f, 3, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_multi_label_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over the
+  ! targets before the first -1 and all other classes, over the number of classes. The module.
+  function dt_nn_multi_label_margin_loss(reduction, stat, errmsg) result(out)
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 90)
+    if (present(reduction)) call give(f, 0, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_multi_label_soft_margin_loss: The mean over the classes of BCEWithLogitsLoss, for logits
+  ! and targets [..., classes]. The module.
+  function dt_nn_multi_label_soft_margin_loss(weight, reduction, stat, errmsg) result(out)
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 91)
+    if (present(weight)) call give(f, 0, weight)
+    if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6183,7 +7115,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 62)
+    call dtf_begin(f, 92)
     call give(f, 0, dim)
     call give_list(f, 1, unflattened_size)
     call finish(f, stat, errmsg)
@@ -6203,7 +7135,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 63)
+    call dtf_begin(f, 93)
     call give_list(f, 0, output_size)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -6224,7 +7156,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 64)
+    call dtf_begin(f, 94)
     call give_list(f, 0, kernel_size)
     if (present(dilation)) call give_list(f, 1, dilation)
     if (present(padding)) call give_list(f, 2, padding)
@@ -6241,7 +7173,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 65)
+    call dtf_begin(f, 95)
     call give(f, 0, upscale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6255,7 +7187,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 66)
+    call dtf_begin(f, 96)
     call give(f, 0, downscale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6270,7 +7202,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 67)
+    call dtf_begin(f, 97)
     call give(f, 0, groups)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6284,7 +7216,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 68)
+    call dtf_begin(f, 98)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6298,7 +7230,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 69)
+    call dtf_begin(f, 99)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6312,7 +7244,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 70)
+    call dtf_begin(f, 100)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6327,7 +7259,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 71)
+    call dtf_begin(f, 101)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -6343,7 +7275,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 72)
+    call dtf_begin(f, 102)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -6359,7 +7291,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 73)
+    call dtf_begin(f, 103)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -6375,7 +7307,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 74)
+    call dtf_begin(f, 104)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6390,7 +7322,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 75)
+    call dtf_begin(f, 105)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6405,7 +7337,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 76)
+    call dtf_begin(f, 106)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6419,7 +7351,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 77)
+    call dtf_begin(f, 107)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6433,7 +7365,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 78)
+    call dtf_begin(f, 108)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6447,7 +7379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 79)
+    call dtf_begin(f, 109)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6462,7 +7394,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 80)
+    call dtf_begin(f, 110)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6477,7 +7409,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 81)
+    call dtf_begin(f, 111)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6492,7 +7424,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 82)
+    call dtf_begin(f, 112)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6513,7 +7445,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 83)
+    call dtf_begin(f, 113)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(momentum)) call give(f, 2, momentum)
@@ -6542,7 +7474,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 84)
+    call dtf_begin(f, 114)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6572,7 +7504,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 85)
+    call dtf_begin(f, 115)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6602,7 +7534,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 86)
+    call dtf_begin(f, 116)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(alpha)) call give(f, 2, alpha)
@@ -6630,7 +7562,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 87)
+    call dtf_begin(f, 117)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lr_decay)) call give(f, 2, lr_decay)
@@ -6656,7 +7588,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 88)
+    call dtf_begin(f, 118)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(rho)) call give(f, 2, rho)
@@ -6682,7 +7614,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 89)
+    call dtf_begin(f, 119)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6711,7 +7643,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 90)
+    call dtf_begin(f, 120)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6741,7 +7673,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 91)
+    call dtf_begin(f, 121)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -6770,7 +7702,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 92)
+    call dtf_begin(f, 122)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lambd)) call give(f, 2, lambd)
@@ -6797,7 +7729,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 93)
+    call dtf_begin(f, 123)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(etaminus)) call give(f, 2, etaminus)
@@ -6819,10 +7751,101 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 94)
+    call dtf_begin(f, 124)
     call give(f, 0, optimizer)
     call give(f, 1, step_size)
     if (present(gamma)) call give(f, 2, gamma)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! optim_multi_step_lr: Multiplies the learning rate by gamma at each milestone.
+  function dt_optim_multi_step_lr(optimizer, milestones, gamma, stat, errmsg) result(out)
+    type(dt_optimizer), intent(in) :: optimizer
+    class(*), intent(in) :: milestones(:)
+    real(real64), intent(in), optional :: gamma
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_lr_scheduler) :: out
+    type(frame) :: f
+    call dtf_begin(f, 125)
+    call give(f, 0, optimizer)
+    call give_list(f, 1, milestones)
+    if (present(gamma)) call give(f, 2, gamma)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! optim_constant_lr: Multiplies the learning rate by a factor until an epoch.
+  function dt_optim_constant_lr(optimizer, factor, total_iters, stat, errmsg) result(out)
+    type(dt_optimizer), intent(in) :: optimizer
+    real(real64), intent(in), optional :: factor
+    class(*), intent(in), optional :: total_iters
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_lr_scheduler) :: out
+    type(frame) :: f
+    call dtf_begin(f, 126)
+    call give(f, 0, optimizer)
+    if (present(factor)) call give(f, 1, factor)
+    if (present(total_iters)) call give(f, 2, total_iters)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! optim_linear_lr: Moves the factor of the learning rate in a straight line.
+  function dt_optim_linear_lr(optimizer, start_factor, end_factor, total_iters, stat, &
+      errmsg) result(out)
+    type(dt_optimizer), intent(in) :: optimizer
+    real(real64), intent(in), optional :: start_factor
+    real(real64), intent(in), optional :: end_factor
+    class(*), intent(in), optional :: total_iters
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_lr_scheduler) :: out
+    type(frame) :: f
+    call dtf_begin(f, 127)
+    call give(f, 0, optimizer)
+    if (present(start_factor)) call give(f, 1, start_factor)
+    if (present(end_factor)) call give(f, 2, end_factor)
+    if (present(total_iters)) call give(f, 3, total_iters)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! optim_exponential_lr: Multiplies the learning rate by gamma every epoch.
+  function dt_optim_exponential_lr(optimizer, gamma, stat, errmsg) result(out)
+    type(dt_optimizer), intent(in) :: optimizer
+    real(real64), intent(in) :: gamma
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_lr_scheduler) :: out
+    type(frame) :: f
+    call dtf_begin(f, 128)
+    call give(f, 0, optimizer)
+    call give(f, 1, gamma)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! optim_polynomial_lr: Lowers the learning rate to 0 along a polynomial.
+  function dt_optim_polynomial_lr(optimizer, total_iters, power, stat, errmsg) result(out)
+    type(dt_optimizer), intent(in) :: optimizer
+    class(*), intent(in), optional :: total_iters
+    real(real64), intent(in), optional :: power
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_lr_scheduler) :: out
+    type(frame) :: f
+    call dtf_begin(f, 129)
+    call give(f, 0, optimizer)
+    if (present(total_iters)) call give(f, 1, total_iters)
+    if (present(power)) call give(f, 2, power)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -6837,7 +7860,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 95)
+    call dtf_begin(f, 130)
     call give(f, 0, optimizer)
     call give(f, 1, t_max)
     if (present(eta_min)) call give(f, 2, eta_min)
@@ -6858,7 +7881,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 96)
+    call dtf_begin(f, 131)
     call give(f, 0, input)
     if (present(gradient)) call give(f, 1, gradient)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -6879,7 +7902,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 97)
+    call dtf_begin(f, 132)
     call give_list(f, 0, tensors)
     if (present(grad_tensors)) call give_list(f, 1, grad_tensors)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -6903,7 +7926,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 98)
+    call dtf_begin(f, 133)
     call give_list(f, 0, outputs)
     call give_list(f, 1, inputs)
     if (present(grad_outputs)) call give_list(f, 2, grad_outputs)
@@ -6923,7 +7946,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 99)
+    call dtf_begin(f, 134)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -6940,7 +7963,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 100)
+    call dtf_begin(f, 135)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -6954,7 +7977,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 101)
+    call dtf_begin(f, 136)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -6974,7 +7997,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 102)
+    call dtf_begin(f, 137)
     if (present(name)) call give(f, 0, name)
     call give_list(f, 1, inputs)
     call give_list(f, 2, outputs)
@@ -7002,7 +8025,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 103)
+    call dtf_begin(f, 138)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7029,7 +8052,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 104)
+    call dtf_begin(f, 139)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7059,7 +8082,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 105)
+    call dtf_begin(f, 140)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7089,7 +8112,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 106)
+    call dtf_begin(f, 141)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7116,7 +8139,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 107)
+    call dtf_begin(f, 142)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7147,7 +8170,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 108)
+    call dtf_begin(f, 143)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7177,7 +8200,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 109)
+    call dtf_begin(f, 144)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7204,7 +8227,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 110)
+    call dtf_begin(f, 145)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7235,7 +8258,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 111)
+    call dtf_begin(f, 146)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -7260,7 +8283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 112)
+    call dtf_begin(f, 147)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7283,7 +8306,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 113)
+    call dtf_begin(f, 148)
     call give_list(f, 0, size)
     call give_list(f, 1, stride)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7308,7 +8331,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 114)
+    call dtf_begin(f, 149)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -7330,7 +8353,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 115)
+    call dtf_begin(f, 150)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7350,7 +8373,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 116)
+    call dtf_begin(f, 151)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7371,7 +8394,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 117)
+    call dtf_begin(f, 152)
     call give_list(f, 0, size)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7394,7 +8417,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 118)
+    call dtf_begin(f, 153)
     call give(f, 0, start)
     call give(f, 1, end)
     if (present(step)) call give(f, 2, step)
@@ -7419,7 +8442,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 119)
+    call dtf_begin(f, 154)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -7445,7 +8468,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 120)
+    call dtf_begin(f, 155)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -7469,7 +8492,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 121)
+    call dtf_begin(f, 156)
     call give(f, 0, n)
     if (present(m)) call give(f, 1, m)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7490,7 +8513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 122)
+    call dtf_begin(f, 157)
     call give(f, 0, s)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7512,7 +8535,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 123)
+    call dtf_begin(f, 158)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7535,7 +8558,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 124)
+    call dtf_begin(f, 159)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7558,7 +8581,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 125)
+    call dtf_begin(f, 160)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -7582,7 +8605,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 126)
+    call dtf_begin(f, 161)
     call give(f, 0, input)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7605,7 +8628,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 127)
+    call dtf_begin(f, 162)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7627,7 +8650,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 128)
+    call dtf_begin(f, 163)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7649,7 +8672,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 129)
+    call dtf_begin(f, 164)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7673,7 +8696,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 130)
+    call dtf_begin(f, 165)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give(f, 2, fill_value)
@@ -7696,7 +8719,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 131)
+    call dtf_begin(f, 166)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7716,7 +8739,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 132)
+    call dtf_begin(f, 167)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(device)) call give(f, 2, device)
@@ -7736,7 +8759,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 133)
+    call dtf_begin(f, 168)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7755,7 +8778,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 134)
+    call dtf_begin(f, 169)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -7770,7 +8793,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 135)
+    call dtf_begin(f, 170)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -7785,7 +8808,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 136)
+    call dtf_begin(f, 171)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -7806,7 +8829,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 137)
+    call dtf_begin(f, 172)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -7826,7 +8849,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 138)
+    call dtf_begin(f, 173)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -7844,7 +8867,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 139)
+    call dtf_begin(f, 174)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(non_blocking)) call give(f, 2, non_blocking)
@@ -7862,7 +8885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 140)
+    call dtf_begin(f, 175)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -7878,7 +8901,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 141)
+    call dtf_begin(f, 176)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(non_blocking)) call give(f, 2, non_blocking)
@@ -7893,7 +8916,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 142)
+    call dtf_begin(f, 177)
     call give(f, 0, input)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -7906,7 +8929,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 143)
+    call dtf_begin(f, 178)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7919,7 +8942,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_dataset) :: out
     type(frame) :: f
-    call dtf_begin(f, 144)
+    call dtf_begin(f, 179)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7933,7 +8956,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 145)
+    call dtf_begin(f, 180)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -7954,7 +8977,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_data_loader) :: out
     type(frame) :: f
-    call dtf_begin(f, 146)
+    call dtf_begin(f, 181)
     call give(f, 0, dataset)
     if (present(batch_size)) call give(f, 1, batch_size)
     if (present(shuffle)) call give(f, 2, shuffle)
@@ -7974,7 +8997,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 147)
+    call dtf_begin(f, 182)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -7987,7 +9010,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 148)
+    call dtf_begin(f, 183)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8001,7 +9024,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 149)
+    call dtf_begin(f, 184)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -8016,7 +9039,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 150)
+    call dtf_begin(f, 185)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8032,7 +9055,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 151)
+    call dtf_begin(f, 186)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -8050,7 +9073,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 152)
+    call dtf_begin(f, 187)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -8069,7 +9092,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 153)
+    call dtf_begin(f, 188)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
@@ -8086,7 +9109,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 154)
+    call dtf_begin(f, 189)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, out)
@@ -8103,7 +9126,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 155)
+    call dtf_begin(f, 190)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -8123,7 +9146,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 156)
+    call dtf_begin(f, 191)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
@@ -8140,7 +9163,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 157)
+    call dtf_begin(f, 192)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, out)
@@ -8155,7 +9178,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 158)
+    call dtf_begin(f, 193)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, records)
@@ -8171,7 +9194,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 159)
+    call dtf_begin(f, 194)
     call give_texts(f, 0, names)
     call give_list(f, 1, records)
     call finish(f, stat, errmsg)
@@ -8188,7 +9211,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: records
     type(frame) :: f
-    call dtf_begin(f, 160)
+    call dtf_begin(f, 195)
     call give(f, 0, path)
     if (present(mmap)) call give(f, 1, mmap)
     call finish(f, stat, errmsg)
@@ -8205,7 +9228,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: records
     type(frame) :: f
-    call dtf_begin(f, 161)
+    call dtf_begin(f, 196)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -8220,7 +9243,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 162)
+    call dtf_begin(f, 197)
     call give(f, 0, path)
     call give(f, 1, array)
     call finish(f, stat, errmsg)
@@ -8234,7 +9257,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 163)
+    call dtf_begin(f, 198)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8249,7 +9272,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 164)
+    call dtf_begin(f, 199)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, arrays)
@@ -8266,7 +9289,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
     type(frame) :: f
-    call dtf_begin(f, 165)
+    call dtf_begin(f, 200)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     call finish(f, stat, errmsg)
@@ -8293,7 +9316,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     character(:), allocatable, dimension(:), intent(out) :: labels
     type(frame) :: f
-    call dtf_begin(f, 166)
+    call dtf_begin(f, 201)
     call give(f, 0, path)
     if (present(columns)) call give_texts(f, 1, columns)
     if (present(delimiter)) call give(f, 2, delimiter)
@@ -8314,7 +9337,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 167)
+    call dtf_begin(f, 202)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -8327,7 +9350,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 168)
+    call dtf_begin(f, 203)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -8339,7 +9362,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 169)
+    call dtf_begin(f, 204)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -8351,7 +9374,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 170)
+    call dtf_begin(f, 205)
     call give(f, 0, index)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8365,7 +9388,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 171)
+    call dtf_begin(f, 206)
     call give(f, 0, text)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -8379,7 +9402,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 172)
+    call dtf_begin(f, 207)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -8394,7 +9417,7 @@ contains
     integer(int64), intent(out) :: major
     integer(int64), intent(out) :: minor
     type(frame) :: f
-    call dtf_begin(f, 173)
+    call dtf_begin(f, 208)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     major = f%results(0)
@@ -8415,7 +9438,7 @@ contains
     integer(int64), intent(out) :: multi_processor_count
     integer(int64), intent(out) :: total_memory
     type(frame) :: f
-    call dtf_begin(f, 174)
+    call dtf_begin(f, 209)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, name)
@@ -8438,7 +9461,7 @@ contains
     integer(int64), intent(out) :: peak_allocated
     integer(int64), intent(out) :: peak_reserved
     type(frame) :: f
-    call dtf_begin(f, 175)
+    call dtf_begin(f, 210)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     free = f%results(0)
@@ -8455,7 +9478,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 176)
+    call dtf_begin(f, 211)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8469,7 +9492,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 177)
+    call dtf_begin(f, 212)
     call give(f, 0, matmul)
     call give(f, 1, convolution)
     call finish(f, stat, errmsg)
@@ -8483,7 +9506,7 @@ contains
     logical, intent(out) :: matmul
     logical, intent(out) :: convolution
     type(frame) :: f
-    call dtf_begin(f, 178)
+    call dtf_begin(f, 213)
     call finish(f, stat, errmsg)
     matmul = f%results(0) /= 0
     convolution = f%results(1) /= 0
@@ -8497,7 +9520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 179)
+    call dtf_begin(f, 214)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8511,7 +9534,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 180)
+    call dtf_begin(f, 215)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -8526,7 +9549,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 181)
+    call dtf_begin(f, 216)
     if (present(device)) call give(f, 0, device)
     if (present(priority)) call give(f, 1, priority)
     call finish(f, stat, errmsg)
@@ -8542,7 +9565,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 182)
+    call dtf_begin(f, 217)
     call give(f, 0, device)
     call give(f, 1, native)
     call finish(f, stat, errmsg)
@@ -8557,7 +9580,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 183)
+    call dtf_begin(f, 218)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8571,7 +9594,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 184)
+    call dtf_begin(f, 219)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8585,7 +9608,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 185)
+    call dtf_begin(f, 220)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -8600,7 +9623,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 186)
+    call dtf_begin(f, 221)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -8614,7 +9637,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 187)
+    call dtf_begin(f, 222)
     call give(f, 0, device)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -8627,7 +9650,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 188)
+    call dtf_begin(f, 223)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8640,7 +9663,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 189)
+    call dtf_begin(f, 224)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -8655,7 +9678,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 190)
+    call dtf_begin(f, 225)
     call give(f, 0, input)
     call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -8670,7 +9693,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_event) :: out
     type(frame) :: f
-    call dtf_begin(f, 191)
+    call dtf_begin(f, 226)
     if (present(device)) call give(f, 0, device)
     if (present(timing)) call give(f, 1, timing)
     call finish(f, stat, errmsg)
@@ -8685,7 +9708,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 192)
+    call dtf_begin(f, 227)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -8699,7 +9722,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 193)
+    call dtf_begin(f, 228)
     call give(f, 0, self)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -8713,7 +9736,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 194)
+    call dtf_begin(f, 229)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -8726,7 +9749,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 195)
+    call dtf_begin(f, 230)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8739,7 +9762,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 196)
+    call dtf_begin(f, 231)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -8754,7 +9777,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 197)
+    call dtf_begin(f, 232)
     call give(f, 0, self)
     call give(f, 1, end)
     call finish(f, stat, errmsg)
@@ -8769,7 +9792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_graph) :: out
     type(frame) :: f
-    call dtf_begin(f, 198)
+    call dtf_begin(f, 233)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8784,7 +9807,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 199)
+    call dtf_begin(f, 234)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8796,7 +9819,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 200)
+    call dtf_begin(f, 235)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8808,7 +9831,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 201)
+    call dtf_begin(f, 236)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8821,7 +9844,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 202)
+    call dtf_begin(f, 237)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8833,7 +9856,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 203)
+    call dtf_begin(f, 238)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -8848,7 +9871,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 204)
+    call dtf_begin(f, 239)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call finish(f, stat, errmsg)
@@ -8866,7 +9889,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 205)
+    call dtf_begin(f, 240)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -8885,7 +9908,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 206)
+    call dtf_begin(f, 241)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -8903,7 +9926,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 207)
+    call dtf_begin(f, 242)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8923,7 +9946,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 208)
+    call dtf_begin(f, 243)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8944,7 +9967,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 209)
+    call dtf_begin(f, 244)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8964,7 +9987,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 210)
+    call dtf_begin(f, 245)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -8985,7 +10008,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 211)
+    call dtf_begin(f, 246)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9004,7 +10027,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 212)
+    call dtf_begin(f, 247)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9023,7 +10046,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 213)
+    call dtf_begin(f, 248)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9042,7 +10065,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 214)
+    call dtf_begin(f, 249)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9065,7 +10088,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 215)
+    call dtf_begin(f, 250)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9088,7 +10111,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 216)
+    call dtf_begin(f, 251)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9112,7 +10135,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 217)
+    call dtf_begin(f, 252)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9135,7 +10158,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 218)
+    call dtf_begin(f, 253)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9156,7 +10179,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 219)
+    call dtf_begin(f, 254)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9175,7 +10198,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 220)
+    call dtf_begin(f, 255)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9194,7 +10217,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 221)
+    call dtf_begin(f, 256)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9213,7 +10236,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 222)
+    call dtf_begin(f, 257)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9232,7 +10255,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 223)
+    call dtf_begin(f, 258)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, source)
@@ -9249,7 +10272,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 224)
+    call dtf_begin(f, 259)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, source)
@@ -9265,7 +10288,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 225)
+    call dtf_begin(f, 260)
     call give(f, 0, input)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -9282,7 +10305,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 226)
+    call dtf_begin(f, 261)
     call give(f, 0, input)
     call give(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -9301,7 +10324,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 227)
+    call dtf_begin(f, 262)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, source)
@@ -9320,7 +10343,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 228)
+    call dtf_begin(f, 263)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, source)
@@ -9339,7 +10362,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 229)
+    call dtf_begin(f, 264)
     call give(f, 0, input)
     call give(f, 1, size)
     if (present(fill_value)) call give(f, 2, fill_value)
@@ -9356,7 +10379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 230)
+    call dtf_begin(f, 265)
     call give(f, 0, input)
     call give(f, 1, mask)
     call finish(f, stat, errmsg)
@@ -9371,7 +10394,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 231)
+    call dtf_begin(f, 266)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9386,7 +10409,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 232)
+    call dtf_begin(f, 267)
     call give(f, 0, input)
     if (present(num_classes)) call give(f, 1, num_classes)
     call finish(f, stat, errmsg)
@@ -9402,7 +10425,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 233)
+    call dtf_begin(f, 268)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -9417,7 +10440,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 234)
+    call dtf_begin(f, 269)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -9432,7 +10455,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 235)
+    call dtf_begin(f, 270)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -9447,7 +10470,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 236)
+    call dtf_begin(f, 271)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -9463,7 +10486,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 237)
+    call dtf_begin(f, 272)
     call give(f, 0, input)
     call give(f, 1, index)
     if (present(tensors)) call give_list(f, 2, tensors)
@@ -9481,7 +10504,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 238)
+    call dtf_begin(f, 273)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, value)
@@ -9498,7 +10521,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 239)
+    call dtf_begin(f, 274)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9514,7 +10537,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 240)
+    call dtf_begin(f, 275)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -9530,7 +10553,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 241)
+    call dtf_begin(f, 276)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -9549,7 +10572,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 242)
+    call dtf_begin(f, 277)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -9570,7 +10593,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 243)
+    call dtf_begin(f, 278)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -9591,7 +10614,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 244)
+    call dtf_begin(f, 279)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -9612,7 +10635,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 245)
+    call dtf_begin(f, 280)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -9630,7 +10653,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 246)
+    call dtf_begin(f, 281)
     call give(f, 0, input)
     call give(f, 1, vec)
     call finish(f, stat, errmsg)
@@ -9649,7 +10672,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 247)
+    call dtf_begin(f, 282)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -9670,7 +10693,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 248)
+    call dtf_begin(f, 283)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -9688,7 +10711,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 249)
+    call dtf_begin(f, 284)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9704,7 +10727,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 250)
+    call dtf_begin(f, 285)
     call give(f, 0, input)
     call give(f, 1, tensor)
     call finish(f, stat, errmsg)
@@ -9723,7 +10746,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 251)
+    call dtf_begin(f, 286)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -9744,7 +10767,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 252)
+    call dtf_begin(f, 287)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -9762,7 +10785,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 253)
+    call dtf_begin(f, 288)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -9781,7 +10804,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 254)
+    call dtf_begin(f, 289)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -9802,7 +10825,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 255)
+    call dtf_begin(f, 290)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -9821,7 +10844,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 256)
+    call dtf_begin(f, 291)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9838,7 +10861,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 257)
+    call dtf_begin(f, 292)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -9855,7 +10878,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 258)
+    call dtf_begin(f, 293)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9872,7 +10895,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 259)
+    call dtf_begin(f, 294)
     call give(f, 0, equation)
     call give_list(f, 1, operands)
     call finish(f, stat, errmsg)
@@ -9889,7 +10912,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 260)
+    call dtf_begin(f, 295)
     call give(f, 0, a)
     call give(f, 1, b)
     if (present(dims)) call give(f, 2, dims)
@@ -9908,7 +10931,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 261)
+    call dtf_begin(f, 296)
     call give(f, 0, a)
     call give(f, 1, b)
     call give_list(f, 2, dims_a)
@@ -9928,7 +10951,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 262)
+    call dtf_begin(f, 297)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, weight)
@@ -9946,7 +10969,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 263)
+    call dtf_begin(f, 298)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -9962,7 +10985,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 264)
+    call dtf_begin(f, 299)
     call give(f, 0, input)
     call give(f, 1, n)
     call finish(f, stat, errmsg)
@@ -9978,7 +11001,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 265)
+    call dtf_begin(f, 300)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9992,7 +11015,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 266)
+    call dtf_begin(f, 301)
     call give_list(f, 0, matrices)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10006,7 +11029,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 267)
+    call dtf_begin(f, 302)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10023,7 +11046,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 268)
+    call dtf_begin(f, 303)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -10042,7 +11065,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 269)
+    call dtf_begin(f, 304)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -10060,7 +11083,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 270)
+    call dtf_begin(f, 305)
     call give(f, 0, x)
     call give(f, 1, y)
     if (present(dim)) call give(f, 2, dim)
@@ -10080,7 +11103,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 271)
+    call dtf_begin(f, 306)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -10103,7 +11126,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 272)
+    call dtf_begin(f, 307)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -10125,7 +11148,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 273)
+    call dtf_begin(f, 308)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -10146,7 +11169,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 274)
+    call dtf_begin(f, 309)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(dim)) call give(f, 2, dim)
@@ -10167,7 +11190,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 275)
+    call dtf_begin(f, 310)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -10187,7 +11210,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 276)
+    call dtf_begin(f, 311)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(p)) call give(f, 2, p)
@@ -10206,7 +11229,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 277)
+    call dtf_begin(f, 312)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -10225,7 +11248,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 278)
+    call dtf_begin(f, 313)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     call finish(f, stat, errmsg)
@@ -10243,7 +11266,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 279)
+    call dtf_begin(f, 314)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -10262,7 +11285,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 280)
+    call dtf_begin(f, 315)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -10281,7 +11304,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 281)
+    call dtf_begin(f, 316)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -10301,11 +11324,308 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 282)
+    call dtf_begin(f, 317)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
     if (present(weight)) call give(f, 3, weight)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! smooth_l1_loss: 0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere
+  ! (arXiv 1504.08083).
+  function dt_smooth_l1_loss(input, target, reduction, beta, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    integer, intent(in), optional :: reduction
+    real(real64), intent(in), optional :: beta
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 318)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(reduction)) call give(f, 2, reduction)
+    if (present(beta)) call give(f, 3, beta)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! huber_loss: 0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta)
+  ! elsewhere.
+  function dt_huber_loss(input, target, reduction, delta, weight, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    integer, intent(in), optional :: reduction
+    real(real64), intent(in), optional :: delta
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 319)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(reduction)) call give(f, 2, reduction)
+    if (present(delta)) call give(f, 3, delta)
+    if (present(weight)) call give(f, 4, weight)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! kl_div: The Kullback-Leibler divergence: target * (log(target) - input).
+  function dt_kl_div(input, target, reduction, log_target, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    integer, intent(in), optional :: reduction
+    logical, intent(in), optional :: log_target
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 320)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(reduction)) call give(f, 2, reduction)
+    if (present(log_target)) call give(f, 3, log_target)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! poisson_nll_loss: exp(input) - target * input, or input - target * log(input + eps): the
+  ! negative logarithm of the target's probability.
+  function dt_poisson_nll_loss(input, target, log_input, full, eps, reduction, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    logical, intent(in), optional :: log_input
+    logical, intent(in), optional :: full
+    real(real64), intent(in), optional :: eps
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 321)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(log_input)) call give(f, 2, log_input)
+    if (present(full)) call give(f, 3, full)
+    if (present(eps)) call give(f, 4, eps)
+    if (present(reduction)) call give(f, 5, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! gaussian_nll_loss: 0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the
+  ! target's density.
+  function dt_gaussian_nll_loss(input, target, var, full, eps, reduction, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    class(*), intent(in) :: var
+    logical, intent(in), optional :: full
+    real(real64), intent(in), optional :: eps
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 322)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    call give(f, 2, var)
+    if (present(full)) call give(f, 3, full)
+    if (present(eps)) call give(f, 4, eps)
+    if (present(reduction)) call give(f, 5, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! soft_margin_loss: log(1 + exp(-target * input)).
+  function dt_soft_margin_loss(input, target, reduction, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 323)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(reduction)) call give(f, 2, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! hinge_embedding_loss: input where target is 1, max(0, margin - input) where it is -1; both
+  ! where it is neither.
+  function dt_hinge_embedding_loss(input, target, margin, reduction, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    real(real64), intent(in), optional :: margin
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 324)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(margin)) call give(f, 2, margin)
+    if (present(reduction)) call give(f, 3, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! margin_ranking_loss: max(0, -target * (input1 - input2) + margin).
+  function dt_margin_ranking_loss(input1, input2, target, margin, reduction, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input1
+    type(dt_tensor), intent(in) :: input2
+    type(dt_tensor), intent(in) :: target
+    real(real64), intent(in), optional :: margin
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 325)
+    call give(f, 0, input1)
+    call give(f, 1, input2)
+    call give(f, 2, target)
+    if (present(margin)) call give(f, 3, margin)
+    if (present(reduction)) call give(f, 4, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! cosine_embedding_loss: 1 - cos where target is 1, max(0, cos - margin) where it is -1, cos
+  ! being that of the angle between the two.
+  function dt_cosine_embedding_loss(input1, input2, target, margin, reduction, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input1
+    type(dt_tensor), intent(in) :: input2
+    type(dt_tensor), intent(in) :: target
+    real(real64), intent(in), optional :: margin
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 326)
+    call give(f, 0, input1)
+    call give(f, 1, input2)
+    call give(f, 2, target)
+    if (present(margin)) call give(f, 3, margin)
+    if (present(reduction)) call give(f, 4, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! triplet_margin_loss: max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+  function dt_triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction, &
+      stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: anchor
+    type(dt_tensor), intent(in) :: positive
+    type(dt_tensor), intent(in) :: negative
+    real(real64), intent(in), optional :: margin
+    real(real64), intent(in), optional :: p
+    real(real64), intent(in), optional :: eps
+    logical, intent(in), optional :: swap
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 327)
+    call give(f, 0, anchor)
+    call give(f, 1, positive)
+    call give(f, 2, negative)
+    if (present(margin)) call give(f, 3, margin)
+    if (present(p)) call give(f, 4, p)
+    if (present(eps)) call give(f, 5, eps)
+    if (present(swap)) call give(f, 6, swap)
+    if (present(reduction)) call give(f, 7, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! multi_margin_loss: The mean over the classes of weight[target] * max(0, margin - input[target]
+  ! + input[class])^p, without the term of the target itself.
+  function dt_multi_margin_loss(input, target, p, margin, weight, reduction, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    class(*), intent(in), optional :: p
+    real(real64), intent(in), optional :: margin
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 328)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(p)) call give(f, 2, p)
+    if (present(margin)) call give(f, 3, margin)
+    if (present(weight)) call give(f, 4, weight)
+    if (present(reduction)) call give(f, 5, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! multilabel_margin_loss: The sum of max(0, 1 - (input[target] - input[other])) over all targets
+  ! and all other classes, over the number of classes.
+  function dt_multilabel_margin_loss(input, target, reduction, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 329)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(reduction)) call give(f, 2, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! multilabel_soft_margin_loss: The mean over the classes of binary_cross_entropy_with_logits.
+  function dt_multilabel_soft_margin_loss(input, target, weight, reduction, stat, &
+      errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in) :: target
+    type(dt_tensor), intent(in), optional :: weight
+    integer, intent(in), optional :: reduction
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 330)
+    call give(f, 0, input)
+    call give(f, 1, target)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(reduction)) call give(f, 3, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -10322,7 +11642,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 283)
+    call dtf_begin(f, 331)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -10346,7 +11666,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 284)
+    call dtf_begin(f, 332)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -10369,7 +11689,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 285)
+    call dtf_begin(f, 333)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -10391,7 +11711,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 286)
+    call dtf_begin(f, 334)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -10411,10 +11731,27 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 287)
+    call dtf_begin(f, 335)
     call give(f, 0, self)
     call give(f, 1, input)
     if (present(target)) call give(f, 2, target)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! module_forward_inputs: Applies a module to any number of inputs, as losses of three tensors
+  ! need.
+  function dt_module_forward_inputs(self, inputs, stat, errmsg) result(out)
+    class(dt_module), intent(in) :: self
+    type(dt_tensor), intent(in) :: inputs(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 336)
+    call give(f, 0, self)
+    call give_list(f, 1, inputs)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -10427,7 +11764,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 288)
+    call dtf_begin(f, 337)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -10442,7 +11779,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 289)
+    call dtf_begin(f, 338)
     call give(f, 0, self)
     if (present(mode)) call give(f, 1, mode)
     call finish(f, stat, errmsg)
@@ -10456,7 +11793,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 290)
+    call dtf_begin(f, 339)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -10471,7 +11808,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 291)
+    call dtf_begin(f, 340)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -10487,7 +11824,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 292)
+    call dtf_begin(f, 341)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -10503,7 +11840,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 293)
+    call dtf_begin(f, 342)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -10520,7 +11857,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 294)
+    call dtf_begin(f, 343)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -10537,7 +11874,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 295)
+    call dtf_begin(f, 344)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -10553,7 +11890,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 296)
+    call dtf_begin(f, 345)
     call give(f, 0, self)
     call give(f, 1, path)
     call finish(f, stat, errmsg)
@@ -10568,7 +11905,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 297)
+    call dtf_begin(f, 346)
     call give(f, 0, self)
     call give(f, 1, path)
     if (present(strict)) call give(f, 2, strict)
@@ -10585,7 +11922,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 298)
+    call dtf_begin(f, 347)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10599,7 +11936,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 299)
+    call dtf_begin(f, 348)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10612,7 +11949,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 300)
+    call dtf_begin(f, 349)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -10626,7 +11963,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 301)
+    call dtf_begin(f, 350)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -10640,7 +11977,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 302)
+    call dtf_begin(f, 351)
     call give(f, 0, self)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -10654,7 +11991,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 303)
+    call dtf_begin(f, 352)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -10669,7 +12006,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 304)
+    call dtf_begin(f, 353)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -10685,7 +12022,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 305)
+    call dtf_begin(f, 354)
     call give(f, 0, kind)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10700,7 +12037,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 306)
+    call dtf_begin(f, 355)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, param)
@@ -10716,7 +12053,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 307)
+    call dtf_begin(f, 356)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, buffer)
@@ -10732,7 +12069,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 308)
+    call dtf_begin(f, 357)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, child)
@@ -10746,7 +12083,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 309)
+    call dtf_begin(f, 358)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -10759,7 +12096,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 310)
+    call dtf_begin(f, 359)
     call give(f, 0, self)
     call give(f, 1, child)
     call finish(f, stat, errmsg)
@@ -10775,7 +12112,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 311)
+    call dtf_begin(f, 360)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -10797,7 +12134,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 312)
+    call dtf_begin(f, 361)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -10824,7 +12161,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 313)
+    call dtf_begin(f, 362)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -10850,12 +12187,108 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 314)
+    call dtf_begin(f, 363)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
     if (present(bias)) call give(f, 3, bias)
     if (present(eps)) call give(f, 4, eps)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! rms_norm: input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last
+  ! dimensions (arXiv 1910.07467).
+  function dt_rms_norm(input, normalized_shape, weight, eps, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: normalized_shape(:)
+    type(dt_tensor), intent(in), optional :: weight
+    real(real64), intent(in), optional :: eps
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 364)
+    call give(f, 0, input)
+    call give_list(f, 1, normalized_shape)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(eps)) call give(f, 3, eps)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! group_norm: (input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var
+  ! taken over each image's groups of channels (arXiv 1803.08494).
+  function dt_group_norm(input, num_groups, weight, bias, eps, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: num_groups
+    type(dt_tensor), intent(in), optional :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    real(real64), intent(in), optional :: eps
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 365)
+    call give(f, 0, input)
+    call give(f, 1, num_groups)
+    if (present(weight)) call give(f, 2, weight)
+    if (present(bias)) call give(f, 3, bias)
+    if (present(eps)) call give(f, 4, eps)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! instance_norm: batch_norm of each image by itself (arXiv 1607.08022).
+  function dt_instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, &
+      momentum, eps, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: running_mean
+    type(dt_tensor), intent(in), optional :: running_var
+    type(dt_tensor), intent(in), optional :: weight
+    type(dt_tensor), intent(in), optional :: bias
+    logical, intent(in), optional :: use_input_stats
+    real(real64), intent(in), optional :: momentum
+    real(real64), intent(in), optional :: eps
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 366)
+    call give(f, 0, input)
+    if (present(running_mean)) call give(f, 1, running_mean)
+    if (present(running_var)) call give(f, 2, running_var)
+    if (present(weight)) call give(f, 3, weight)
+    if (present(bias)) call give(f, 4, bias)
+    if (present(use_input_stats)) call give(f, 5, use_input_stats)
+    if (present(momentum)) call give(f, 6, momentum)
+    if (present(eps)) call give(f, 7, eps)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! local_response_norm: input / (k + alpha * mean of the squares of neighbouring channels)^beta;
+  ! channels that are missing count as 0.
+  function dt_local_response_norm(input, size, alpha, beta, k, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    class(*), intent(in) :: size
+    real(real64), intent(in), optional :: alpha
+    real(real64), intent(in), optional :: beta
+    real(real64), intent(in), optional :: k
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 367)
+    call give(f, 0, input)
+    call give(f, 1, size)
+    if (present(alpha)) call give(f, 2, alpha)
+    if (present(beta)) call give(f, 3, beta)
+    if (present(k)) call give(f, 4, k)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -10870,7 +12303,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 315)
+    call dtf_begin(f, 368)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10888,7 +12321,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 316)
+    call dtf_begin(f, 369)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -10906,7 +12339,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 317)
+    call dtf_begin(f, 370)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -10923,13 +12356,246 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 318)
+    call dtf_begin(f, 371)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
+
+  ! dropout1d: Dropout of whole channels of [batch, channels, length] or [channels, length].
+  function dt_dropout1d(input, p, training, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 372)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! dropout1d_: In-place version of `dropout1d`.
+  subroutine dt_dropout1d_(input, p, training, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 373)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! dropout2d: Dropout of whole channels of [batch, channels, ...].
+  function dt_dropout2d(input, p, training, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 374)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! dropout2d_: In-place version of `dropout2d`.
+  subroutine dt_dropout2d_(input, p, training, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 375)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! dropout3d: Dropout of whole channels of [batch, channels, depth, height, width], or without
+  ! the batch.
+  function dt_dropout3d(input, p, training, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 376)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! dropout3d_: In-place version of `dropout3d`.
+  subroutine dt_dropout3d_(input, p, training, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 377)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! alpha_dropout: Dropout for selu: the dropped elements get its lowest value, and mean and
+  ! variance are kept (arXiv 1706.02515).
+  function dt_alpha_dropout(input, p, training, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 378)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! alpha_dropout_: In-place version of `alpha_dropout`.
+  subroutine dt_alpha_dropout_(input, p, training, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 379)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! feature_alpha_dropout: alpha_dropout of whole channels of [batch, channels, ...].
+  function dt_feature_alpha_dropout(input, p, training, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 380)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! feature_alpha_dropout_: In-place version of `feature_alpha_dropout`.
+  subroutine dt_feature_alpha_dropout_(input, p, training, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: p
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 381)
+    call give(f, 0, input)
+    if (present(p)) call give(f, 1, p)
+    if (present(training)) call give(f, 2, training)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! rrelu: leaky_relu with slopes drawn at random (arXiv 1505.00853).
+  function dt_rrelu(input, lower, upper, training, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: lower
+    real(real64), intent(in), optional :: upper
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 382)
+    call give(f, 0, input)
+    if (present(lower)) call give(f, 1, lower)
+    if (present(upper)) call give(f, 2, upper)
+    if (present(training)) call give(f, 3, training)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! rrelu_: In-place version of `rrelu`.
+  subroutine dt_rrelu_(input, lower, upper, training, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    real(real64), intent(in), optional :: lower
+    real(real64), intent(in), optional :: upper
+    logical, intent(in), optional :: training
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(frame) :: f
+    call dtf_begin(f, 383)
+    call give(f, 0, input)
+    if (present(lower)) call give(f, 1, lower)
+    if (present(upper)) call give(f, 2, upper)
+    if (present(training)) call give(f, 3, training)
+    call finish(f, stat, errmsg)
+    call dtf_end(f)
+  end subroutine
+
+  ! gumbel_softmax: A sample of a softened categorical distribution: softmax((logits + Gumbel
+  ! noise) / tau) (arXiv 1611.00712).
+  function dt_gumbel_softmax(logits, tau, hard, eps, dim, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: logits
+    real(real64), intent(in), optional :: tau
+    logical, intent(in), optional :: hard
+    real(real64), intent(in), optional :: eps
+    class(*), intent(in), optional :: dim
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 384)
+    call give(f, 0, logits)
+    if (present(tau)) call give(f, 1, tau)
+    if (present(hard)) call give(f, 2, hard)
+    if (present(eps)) call give(f, 3, eps)
+    if (present(dim)) call give(f, 4, dim)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
 
   ! embedding: Rows of a table: weight[input], of shape [input..., size].
   function dt_embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, &
@@ -10945,7 +12611,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 319)
+    call dtf_begin(f, 385)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -10965,7 +12631,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 320)
+    call dtf_begin(f, 386)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -10978,7 +12644,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 321)
+    call dtf_begin(f, 387)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -10993,7 +12659,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 322)
+    call dtf_begin(f, 388)
     call give(f, 0, self)
     call give_list(f, 1, params)
     call finish(f, stat, errmsg)
@@ -11007,7 +12673,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 323)
+    call dtf_begin(f, 389)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11023,7 +12689,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 324)
+    call dtf_begin(f, 390)
     call give(f, 0, self)
     call give(f, 1, name)
     if (present(group)) call give(f, 2, group)
@@ -11041,7 +12707,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 325)
+    call dtf_begin(f, 391)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, value)
@@ -11059,7 +12725,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 326)
+    call dtf_begin(f, 392)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -11076,7 +12742,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 327)
+    call dtf_begin(f, 393)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -11090,7 +12756,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 328)
+    call dtf_begin(f, 394)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11103,7 +12769,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 329)
+    call dtf_begin(f, 395)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -11118,7 +12784,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 330)
+    call dtf_begin(f, 396)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -11137,7 +12803,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 331)
+    call dtf_begin(f, 397)
     call give_list(f, 0, params)
     call give(f, 1, max_norm)
     if (present(norm_type)) call give(f, 2, norm_type)
@@ -11161,7 +12827,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 332)
+    call dtf_begin(f, 398)
     call give(f, 0, optimizer)
     call give_list(f, 1, params)
     call give_list(f, 2, grads)
@@ -11180,7 +12846,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 333)
+    call dtf_begin(f, 399)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11193,7 +12859,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 334)
+    call dtf_begin(f, 400)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11206,7 +12872,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 335)
+    call dtf_begin(f, 401)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11219,7 +12885,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 336)
+    call dtf_begin(f, 402)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11232,7 +12898,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 337)
+    call dtf_begin(f, 403)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11245,7 +12911,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 338)
+    call dtf_begin(f, 404)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11258,7 +12924,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 339)
+    call dtf_begin(f, 405)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11271,7 +12937,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 340)
+    call dtf_begin(f, 406)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11284,7 +12950,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 341)
+    call dtf_begin(f, 407)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11297,7 +12963,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 342)
+    call dtf_begin(f, 408)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11310,7 +12976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 343)
+    call dtf_begin(f, 409)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11323,7 +12989,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 344)
+    call dtf_begin(f, 410)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11336,7 +13002,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 345)
+    call dtf_begin(f, 411)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11349,7 +13015,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 346)
+    call dtf_begin(f, 412)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11362,7 +13028,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 347)
+    call dtf_begin(f, 413)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11375,7 +13041,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 348)
+    call dtf_begin(f, 414)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11388,7 +13054,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 349)
+    call dtf_begin(f, 415)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11401,7 +13067,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 350)
+    call dtf_begin(f, 416)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11414,7 +13080,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 351)
+    call dtf_begin(f, 417)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11427,7 +13093,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 352)
+    call dtf_begin(f, 418)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11440,7 +13106,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 353)
+    call dtf_begin(f, 419)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11453,7 +13119,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 354)
+    call dtf_begin(f, 420)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11466,7 +13132,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 355)
+    call dtf_begin(f, 421)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11479,7 +13145,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 356)
+    call dtf_begin(f, 422)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11492,7 +13158,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 357)
+    call dtf_begin(f, 423)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11505,7 +13171,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 358)
+    call dtf_begin(f, 424)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11518,7 +13184,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 359)
+    call dtf_begin(f, 425)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11531,7 +13197,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 360)
+    call dtf_begin(f, 426)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11544,7 +13210,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 361)
+    call dtf_begin(f, 427)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11557,7 +13223,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 362)
+    call dtf_begin(f, 428)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11570,7 +13236,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 363)
+    call dtf_begin(f, 429)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11583,7 +13249,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 364)
+    call dtf_begin(f, 430)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11596,7 +13262,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 365)
+    call dtf_begin(f, 431)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11609,7 +13275,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 366)
+    call dtf_begin(f, 432)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11622,7 +13288,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 367)
+    call dtf_begin(f, 433)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11635,7 +13301,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 368)
+    call dtf_begin(f, 434)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11648,7 +13314,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 369)
+    call dtf_begin(f, 435)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11661,7 +13327,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 370)
+    call dtf_begin(f, 436)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11674,7 +13340,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 371)
+    call dtf_begin(f, 437)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11687,7 +13353,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 372)
+    call dtf_begin(f, 438)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11701,7 +13367,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 373)
+    call dtf_begin(f, 439)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -11716,7 +13382,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 374)
+    call dtf_begin(f, 440)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -11731,7 +13397,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 375)
+    call dtf_begin(f, 441)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -11746,7 +13412,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 376)
+    call dtf_begin(f, 442)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -11762,7 +13428,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 377)
+    call dtf_begin(f, 443)
     call give(f, 0, input)
     if (present(beta)) call give(f, 1, beta)
     if (present(threshold)) call give(f, 2, threshold)
@@ -11778,7 +13444,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 378)
+    call dtf_begin(f, 444)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11792,7 +13458,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 379)
+    call dtf_begin(f, 445)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11805,7 +13471,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 380)
+    call dtf_begin(f, 446)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11819,7 +13485,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 381)
+    call dtf_begin(f, 447)
     call give(f, 0, input)
     if (present(approximate)) call give(f, 1, approximate)
     call finish(f, stat, errmsg)
@@ -11835,7 +13501,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 382)
+    call dtf_begin(f, 448)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -11850,7 +13516,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 383)
+    call dtf_begin(f, 449)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -11865,7 +13531,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 384)
+    call dtf_begin(f, 450)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -11880,7 +13546,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 385)
+    call dtf_begin(f, 451)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -11897,7 +13563,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 386)
+    call dtf_begin(f, 452)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -11914,7 +13580,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 387)
+    call dtf_begin(f, 453)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -11931,7 +13597,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 388)
+    call dtf_begin(f, 454)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11948,7 +13614,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 389)
+    call dtf_begin(f, 455)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11965,7 +13631,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 390)
+    call dtf_begin(f, 456)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11982,7 +13648,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 391)
+    call dtf_begin(f, 457)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -11999,7 +13665,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 392)
+    call dtf_begin(f, 458)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -12016,7 +13682,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 393)
+    call dtf_begin(f, 459)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12031,7 +13697,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 394)
+    call dtf_begin(f, 460)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12046,7 +13712,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 395)
+    call dtf_begin(f, 461)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12061,7 +13727,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 396)
+    call dtf_begin(f, 462)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12077,7 +13743,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 397)
+    call dtf_begin(f, 463)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -12094,7 +13760,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 398)
+    call dtf_begin(f, 464)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -12110,7 +13776,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 399)
+    call dtf_begin(f, 465)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12125,7 +13791,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 400)
+    call dtf_begin(f, 466)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12140,7 +13806,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 401)
+    call dtf_begin(f, 467)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12155,7 +13821,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 402)
+    call dtf_begin(f, 468)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12170,7 +13836,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 403)
+    call dtf_begin(f, 469)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -12185,7 +13851,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 404)
+    call dtf_begin(f, 470)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -12200,7 +13866,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 405)
+    call dtf_begin(f, 471)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12216,7 +13882,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 406)
+    call dtf_begin(f, 472)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12233,7 +13899,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 407)
+    call dtf_begin(f, 473)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -12250,7 +13916,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 408)
+    call dtf_begin(f, 474)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -12265,7 +13931,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 409)
+    call dtf_begin(f, 475)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12278,7 +13944,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 410)
+    call dtf_begin(f, 476)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12291,7 +13957,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 411)
+    call dtf_begin(f, 477)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12304,7 +13970,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 412)
+    call dtf_begin(f, 478)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12317,7 +13983,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 413)
+    call dtf_begin(f, 479)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12330,7 +13996,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 414)
+    call dtf_begin(f, 480)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12344,7 +14010,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 415)
+    call dtf_begin(f, 481)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -12360,7 +14026,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 416)
+    call dtf_begin(f, 482)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -12375,7 +14041,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 417)
+    call dtf_begin(f, 483)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12391,7 +14057,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 418)
+    call dtf_begin(f, 484)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -12408,7 +14074,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 419)
+    call dtf_begin(f, 485)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -12423,7 +14089,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 420)
+    call dtf_begin(f, 486)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12437,7 +14103,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 421)
+    call dtf_begin(f, 487)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12450,7 +14116,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 422)
+    call dtf_begin(f, 488)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12464,7 +14130,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 423)
+    call dtf_begin(f, 489)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -12479,7 +14145,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 424)
+    call dtf_begin(f, 490)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -12493,7 +14159,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 425)
+    call dtf_begin(f, 491)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12506,7 +14172,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 426)
+    call dtf_begin(f, 492)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12520,7 +14186,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 427)
+    call dtf_begin(f, 493)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -12536,7 +14202,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 428)
+    call dtf_begin(f, 494)
     call give(f, 0, input)
     call give(f, 1, weight)
     call finish(f, stat, errmsg)
@@ -12553,7 +14219,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 429)
+    call dtf_begin(f, 495)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -12570,7 +14236,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 430)
+    call dtf_begin(f, 496)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12585,7 +14251,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 431)
+    call dtf_begin(f, 497)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12600,7 +14266,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 432)
+    call dtf_begin(f, 498)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12615,7 +14281,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 433)
+    call dtf_begin(f, 499)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12630,7 +14296,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 434)
+    call dtf_begin(f, 500)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12645,7 +14311,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 435)
+    call dtf_begin(f, 501)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12660,7 +14326,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 436)
+    call dtf_begin(f, 502)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12675,7 +14341,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 437)
+    call dtf_begin(f, 503)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12690,7 +14356,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 438)
+    call dtf_begin(f, 504)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12705,7 +14371,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 439)
+    call dtf_begin(f, 505)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12720,7 +14386,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 440)
+    call dtf_begin(f, 506)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12735,7 +14401,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 441)
+    call dtf_begin(f, 507)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12749,7 +14415,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 442)
+    call dtf_begin(f, 508)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12763,7 +14429,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 443)
+    call dtf_begin(f, 509)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12777,7 +14443,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 444)
+    call dtf_begin(f, 510)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12791,7 +14457,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 445)
+    call dtf_begin(f, 511)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12804,7 +14470,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 446)
+    call dtf_begin(f, 512)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12818,7 +14484,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 447)
+    call dtf_begin(f, 513)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12833,7 +14499,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 448)
+    call dtf_begin(f, 514)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12848,7 +14514,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 449)
+    call dtf_begin(f, 515)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12863,7 +14529,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 450)
+    call dtf_begin(f, 516)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12878,7 +14544,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 451)
+    call dtf_begin(f, 517)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12893,7 +14559,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 452)
+    call dtf_begin(f, 518)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12908,7 +14574,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 453)
+    call dtf_begin(f, 519)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12923,7 +14589,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 454)
+    call dtf_begin(f, 520)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12938,7 +14604,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 455)
+    call dtf_begin(f, 521)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12953,7 +14619,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 456)
+    call dtf_begin(f, 522)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12968,7 +14634,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 457)
+    call dtf_begin(f, 523)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12983,7 +14649,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 458)
+    call dtf_begin(f, 524)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -12999,7 +14665,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 459)
+    call dtf_begin(f, 525)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13014,7 +14680,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 460)
+    call dtf_begin(f, 526)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13030,7 +14696,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 461)
+    call dtf_begin(f, 527)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13045,7 +14711,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 462)
+    call dtf_begin(f, 528)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13059,7 +14725,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 463)
+    call dtf_begin(f, 529)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13075,7 +14741,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 464)
+    call dtf_begin(f, 530)
     call give(f, 0, condition)
     call give(f, 1, input)
     call give(f, 2, other)
@@ -13093,7 +14759,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 465)
+    call dtf_begin(f, 531)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -13110,7 +14776,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 466)
+    call dtf_begin(f, 532)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -13125,7 +14791,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 467)
+    call dtf_begin(f, 533)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13138,7 +14804,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 468)
+    call dtf_begin(f, 534)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13151,7 +14817,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 469)
+    call dtf_begin(f, 535)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13164,7 +14830,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 470)
+    call dtf_begin(f, 536)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13177,7 +14843,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 471)
+    call dtf_begin(f, 537)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13190,7 +14856,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 472)
+    call dtf_begin(f, 538)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13203,7 +14869,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 473)
+    call dtf_begin(f, 539)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13216,7 +14882,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 474)
+    call dtf_begin(f, 540)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13229,7 +14895,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 475)
+    call dtf_begin(f, 541)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13242,7 +14908,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 476)
+    call dtf_begin(f, 542)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13255,7 +14921,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 477)
+    call dtf_begin(f, 543)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13268,7 +14934,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 478)
+    call dtf_begin(f, 544)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13281,7 +14947,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 479)
+    call dtf_begin(f, 545)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13294,7 +14960,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 480)
+    call dtf_begin(f, 546)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13307,7 +14973,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 481)
+    call dtf_begin(f, 547)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13320,7 +14986,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 482)
+    call dtf_begin(f, 548)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13333,7 +14999,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 483)
+    call dtf_begin(f, 549)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13346,7 +15012,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 484)
+    call dtf_begin(f, 550)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13360,7 +15026,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 485)
+    call dtf_begin(f, 551)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13375,7 +15041,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 486)
+    call dtf_begin(f, 552)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13390,7 +15056,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 487)
+    call dtf_begin(f, 553)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13405,7 +15071,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 488)
+    call dtf_begin(f, 554)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13419,7 +15085,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 489)
+    call dtf_begin(f, 555)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13432,7 +15098,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 490)
+    call dtf_begin(f, 556)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13445,7 +15111,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 491)
+    call dtf_begin(f, 557)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13458,7 +15124,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 492)
+    call dtf_begin(f, 558)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13471,7 +15137,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 493)
+    call dtf_begin(f, 559)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13484,7 +15150,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 494)
+    call dtf_begin(f, 560)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13497,7 +15163,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 495)
+    call dtf_begin(f, 561)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13510,7 +15176,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 496)
+    call dtf_begin(f, 562)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13523,7 +15189,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 497)
+    call dtf_begin(f, 563)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13536,7 +15202,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 498)
+    call dtf_begin(f, 564)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13549,7 +15215,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 499)
+    call dtf_begin(f, 565)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13562,7 +15228,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 500)
+    call dtf_begin(f, 566)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13575,7 +15241,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 501)
+    call dtf_begin(f, 567)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13588,7 +15254,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 502)
+    call dtf_begin(f, 568)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13602,7 +15268,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 503)
+    call dtf_begin(f, 569)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -13617,7 +15283,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 504)
+    call dtf_begin(f, 570)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -13632,7 +15298,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 505)
+    call dtf_begin(f, 571)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13647,7 +15313,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 506)
+    call dtf_begin(f, 572)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13662,7 +15328,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 507)
+    call dtf_begin(f, 573)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13678,7 +15344,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 508)
+    call dtf_begin(f, 574)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13694,7 +15360,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 509)
+    call dtf_begin(f, 575)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -13709,7 +15375,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 510)
+    call dtf_begin(f, 576)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -13724,7 +15390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 511)
+    call dtf_begin(f, 577)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13739,7 +15405,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 512)
+    call dtf_begin(f, 578)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13753,7 +15419,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 513)
+    call dtf_begin(f, 579)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13766,7 +15432,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 514)
+    call dtf_begin(f, 580)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13780,7 +15446,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 515)
+    call dtf_begin(f, 581)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -13795,7 +15461,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 516)
+    call dtf_begin(f, 582)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -13809,7 +15475,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 517)
+    call dtf_begin(f, 583)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13823,7 +15489,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 518)
+    call dtf_begin(f, 584)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13838,7 +15504,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 519)
+    call dtf_begin(f, 585)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13853,7 +15519,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 520)
+    call dtf_begin(f, 586)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13868,7 +15534,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 521)
+    call dtf_begin(f, 587)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13883,7 +15549,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 522)
+    call dtf_begin(f, 588)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13898,7 +15564,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 523)
+    call dtf_begin(f, 589)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13913,7 +15579,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 524)
+    call dtf_begin(f, 590)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13928,7 +15594,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 525)
+    call dtf_begin(f, 591)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13943,7 +15609,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 526)
+    call dtf_begin(f, 592)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13958,7 +15624,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 527)
+    call dtf_begin(f, 593)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -13973,7 +15639,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 528)
+    call dtf_begin(f, 594)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -13988,7 +15654,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 529)
+    call dtf_begin(f, 595)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14004,7 +15670,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 530)
+    call dtf_begin(f, 596)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14022,7 +15688,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 531)
+    call dtf_begin(f, 597)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -14041,7 +15707,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 532)
+    call dtf_begin(f, 598)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -14057,7 +15723,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 533)
+    call dtf_begin(f, 599)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14071,7 +15737,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 534)
+    call dtf_begin(f, 600)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14085,7 +15751,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 535)
+    call dtf_begin(f, 601)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14101,7 +15767,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 536)
+    call dtf_begin(f, 602)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -14118,7 +15784,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 537)
+    call dtf_begin(f, 603)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -14136,7 +15802,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 538)
+    call dtf_begin(f, 604)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -14155,7 +15821,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 539)
+    call dtf_begin(f, 605)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -14174,7 +15840,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 540)
+    call dtf_begin(f, 606)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -14193,7 +15859,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 541)
+    call dtf_begin(f, 607)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -14216,7 +15882,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 542)
+    call dtf_begin(f, 608)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14243,7 +15909,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 543)
+    call dtf_begin(f, 609)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14270,7 +15936,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 544)
+    call dtf_begin(f, 610)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14296,7 +15962,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 545)
+    call dtf_begin(f, 611)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14324,7 +15990,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 546)
+    call dtf_begin(f, 612)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14352,7 +16018,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 547)
+    call dtf_begin(f, 613)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14379,7 +16045,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 548)
+    call dtf_begin(f, 614)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14407,7 +16073,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 549)
+    call dtf_begin(f, 615)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14435,7 +16101,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 550)
+    call dtf_begin(f, 616)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -14457,7 +16123,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 551)
+    call dtf_begin(f, 617)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14473,7 +16139,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 552)
+    call dtf_begin(f, 618)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14492,7 +16158,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 553)
+    call dtf_begin(f, 619)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14514,7 +16180,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 554)
+    call dtf_begin(f, 620)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -14538,7 +16204,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 555)
+    call dtf_begin(f, 621)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -14559,7 +16225,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 556)
+    call dtf_begin(f, 622)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14575,7 +16241,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 557)
+    call dtf_begin(f, 623)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14594,7 +16260,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 558)
+    call dtf_begin(f, 624)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14616,7 +16282,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 559)
+    call dtf_begin(f, 625)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -14640,7 +16306,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 560)
+    call dtf_begin(f, 626)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -14661,7 +16327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 561)
+    call dtf_begin(f, 627)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14677,7 +16343,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 562)
+    call dtf_begin(f, 628)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14696,7 +16362,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 563)
+    call dtf_begin(f, 629)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -14718,7 +16384,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 564)
+    call dtf_begin(f, 630)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -14742,7 +16408,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 565)
+    call dtf_begin(f, 631)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -14765,7 +16431,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 566)
+    call dtf_begin(f, 632)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14787,7 +16453,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 567)
+    call dtf_begin(f, 633)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14812,7 +16478,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 568)
+    call dtf_begin(f, 634)
     call give(f, 0, low)
     call give(f, 1, high)
     call give_list(f, 2, size)
@@ -14836,7 +16502,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 569)
+    call dtf_begin(f, 635)
     call give(f, 0, n)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14860,7 +16526,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 570)
+    call dtf_begin(f, 636)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14885,7 +16551,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 571)
+    call dtf_begin(f, 637)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14912,7 +16578,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 572)
+    call dtf_begin(f, 638)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -14934,7 +16600,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 573)
+    call dtf_begin(f, 639)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     call finish(f, stat, errmsg)
@@ -14951,7 +16617,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 574)
+    call dtf_begin(f, 640)
     call give(f, 0, input)
     if (present(low)) call give(f, 1, low)
     if (present(high)) call give(f, 2, high)
@@ -14969,7 +16635,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 575)
+    call dtf_begin(f, 641)
     call give(f, 0, input)
     if (present(mean)) call give(f, 1, mean)
     if (present(std)) call give(f, 2, std)
@@ -14986,7 +16652,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 576)
+    call dtf_begin(f, 642)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(generator)) call give(f, 2, generator)
@@ -15003,7 +16669,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 577)
+    call dtf_begin(f, 643)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -15019,7 +16685,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 578)
+    call dtf_begin(f, 644)
     call give(f, 0, seed)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15033,7 +16699,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 579)
+    call dtf_begin(f, 645)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15049,7 +16715,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 580)
+    call dtf_begin(f, 646)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15061,7 +16727,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 581)
+    call dtf_begin(f, 647)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -15074,7 +16740,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 582)
+    call dtf_begin(f, 648)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15088,7 +16754,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 583)
+    call dtf_begin(f, 649)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -15102,7 +16768,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 584)
+    call dtf_begin(f, 650)
     call give(f, 0, self)
     call give(f, 1, seed)
     call finish(f, stat, errmsg)
@@ -15116,7 +16782,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 585)
+    call dtf_begin(f, 651)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -15131,7 +16797,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 586)
+    call dtf_begin(f, 652)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15145,7 +16811,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 587)
+    call dtf_begin(f, 653)
     call give(f, 0, self)
     call give(f, 1, state)
     call finish(f, stat, errmsg)
@@ -15162,7 +16828,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 588)
+    call dtf_begin(f, 654)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15182,7 +16848,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 589)
+    call dtf_begin(f, 655)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15202,7 +16868,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 590)
+    call dtf_begin(f, 656)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15222,7 +16888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 591)
+    call dtf_begin(f, 657)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15240,7 +16906,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 592)
+    call dtf_begin(f, 658)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -15258,7 +16924,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 593)
+    call dtf_begin(f, 659)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15275,7 +16941,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 594)
+    call dtf_begin(f, 660)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15293,7 +16959,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 595)
+    call dtf_begin(f, 661)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15310,7 +16976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 596)
+    call dtf_begin(f, 662)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15328,7 +16994,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 597)
+    call dtf_begin(f, 663)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15347,7 +17013,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 598)
+    call dtf_begin(f, 664)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15365,7 +17031,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 599)
+    call dtf_begin(f, 665)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15385,7 +17051,7 @@ contains
     type(dt_tensor), intent(inout) :: min
     type(dt_tensor), intent(inout) :: max
     type(frame) :: f
-    call dtf_begin(f, 600)
+    call dtf_begin(f, 666)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15404,7 +17070,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 601)
+    call dtf_begin(f, 667)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15422,7 +17088,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 602)
+    call dtf_begin(f, 668)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15441,7 +17107,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 603)
+    call dtf_begin(f, 669)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -15461,7 +17127,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 604)
+    call dtf_begin(f, 670)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -15482,7 +17148,7 @@ contains
     type(dt_tensor), intent(inout) :: var
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 605)
+    call dtf_begin(f, 671)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -15504,7 +17170,7 @@ contains
     type(dt_tensor), intent(inout) :: std
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 606)
+    call dtf_begin(f, 672)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -15525,7 +17191,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 607)
+    call dtf_begin(f, 673)
     call give(f, 0, input)
     if (present(correction)) call give(f, 1, correction)
     if (present(fweights)) call give(f, 2, fweights)
@@ -15542,7 +17208,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 608)
+    call dtf_begin(f, 674)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15561,7 +17227,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 609)
+    call dtf_begin(f, 675)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(dim)) call give_list(f, 2, dim)
@@ -15581,7 +17247,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 610)
+    call dtf_begin(f, 676)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15599,7 +17265,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 611)
+    call dtf_begin(f, 677)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15617,7 +17283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 612)
+    call dtf_begin(f, 678)
     call give(f, 0, input)
     call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -15635,7 +17301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 613)
+    call dtf_begin(f, 679)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -15652,7 +17318,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 614)
+    call dtf_begin(f, 680)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -15672,7 +17338,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 615)
+    call dtf_begin(f, 681)
     call give(f, 0, input)
     if (present(n)) call give(f, 1, n)
     if (present(dim)) call give(f, 2, dim)
@@ -15694,7 +17360,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 616)
+    call dtf_begin(f, 682)
     call give(f, 0, input)
     if (present(spacing)) call give_list(f, 1, spacing)
     if (present(dim)) call give_list(f, 2, dim)
@@ -15715,7 +17381,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 617)
+    call dtf_begin(f, 683)
     call give(f, 0, input)
     call give_list(f, 1, coordinates)
     if (present(dim)) call give_list(f, 2, dim)
@@ -15735,7 +17401,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 618)
+    call dtf_begin(f, 684)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -15755,7 +17421,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 619)
+    call dtf_begin(f, 685)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -15773,7 +17439,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 620)
+    call dtf_begin(f, 686)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15792,7 +17458,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 621)
+    call dtf_begin(f, 687)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -15814,7 +17480,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 622)
+    call dtf_begin(f, 688)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -15836,7 +17502,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 623)
+    call dtf_begin(f, 689)
     call give(f, 0, input)
     call give_list(f, 1, pad)
     if (present(mode)) call give(f, 2, mode)
@@ -15855,7 +17521,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 624)
+    call dtf_begin(f, 690)
     call give(f, 0, input)
     call give_list(f, 1, shifts)
     if (present(dims)) call give_list(f, 2, dims)
@@ -15873,7 +17539,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 625)
+    call dtf_begin(f, 691)
     call give(f, 0, input)
     if (present(k)) call give(f, 1, k)
     if (present(dims)) call give_list(f, 2, dims)
@@ -15889,7 +17555,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 626)
+    call dtf_begin(f, 692)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15903,7 +17569,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 627)
+    call dtf_begin(f, 693)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15919,7 +17585,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 628)
+    call dtf_begin(f, 694)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -15937,7 +17603,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 629)
+    call dtf_begin(f, 695)
     call give(f, 0, input)
     call give(f, 1, repeats)
     if (present(dim)) call give(f, 2, dim)
@@ -15956,7 +17622,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 630)
+    call dtf_begin(f, 696)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -15974,7 +17640,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 631)
+    call dtf_begin(f, 697)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -15992,7 +17658,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 632)
+    call dtf_begin(f, 698)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     call finish(f, stat, errmsg)
@@ -16008,7 +17674,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 633)
+    call dtf_begin(f, 699)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16022,7 +17688,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 634)
+    call dtf_begin(f, 700)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16036,7 +17702,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 635)
+    call dtf_begin(f, 701)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16050,7 +17716,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 636)
+    call dtf_begin(f, 702)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16064,7 +17730,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 637)
+    call dtf_begin(f, 703)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16079,7 +17745,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 638)
+    call dtf_begin(f, 704)
     call give(f, 0, indices)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -16095,7 +17761,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 639)
+    call dtf_begin(f, 705)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16111,7 +17777,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 640)
+    call dtf_begin(f, 706)
     call give(f, 0, input)
     if (present(r)) call give(f, 1, r)
     if (present(with_replacement)) call give(f, 2, with_replacement)
@@ -16131,7 +17797,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 641)
+    call dtf_begin(f, 707)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -16153,7 +17819,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 642)
+    call dtf_begin(f, 708)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -16174,7 +17840,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 643)
+    call dtf_begin(f, 709)
     call give(f, 0, input)
     call give(f, 1, src)
     call give(f, 2, dim)
@@ -16196,7 +17862,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 644)
+    call dtf_begin(f, 710)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(dim)) call give(f, 2, dim)
@@ -16219,7 +17885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 645)
+    call dtf_begin(f, 711)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(offset)) call give(f, 2, offset)
@@ -16242,7 +17908,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 646)
+    call dtf_begin(f, 712)
     call give(f, 0, input)
     call give(f, 1, src)
     call give_list(f, 2, size)
@@ -16265,7 +17931,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 647)
+    call dtf_begin(f, 713)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -16289,7 +17955,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 648)
+    call dtf_begin(f, 714)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call give_list(f, 2, kernel_size)
@@ -16310,7 +17976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 649)
+    call dtf_begin(f, 715)
     call give(f, 0, input)
     call give(f, 1, upscale_factor)
     call finish(f, stat, errmsg)
@@ -16327,7 +17993,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 650)
+    call dtf_begin(f, 716)
     call give(f, 0, input)
     call give(f, 1, downscale_factor)
     call finish(f, stat, errmsg)
@@ -16344,7 +18010,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 651)
+    call dtf_begin(f, 717)
     call give(f, 0, input)
     call give(f, 1, groups)
     call finish(f, stat, errmsg)
@@ -16364,7 +18030,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 652)
+    call dtf_begin(f, 718)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -16385,7 +18051,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 653)
+    call dtf_begin(f, 719)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -16402,7 +18068,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 654)
+    call dtf_begin(f, 720)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16422,7 +18088,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 655)
+    call dtf_begin(f, 721)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -16446,7 +18112,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 656)
+    call dtf_begin(f, 722)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -16465,7 +18131,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 657)
+    call dtf_begin(f, 723)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16483,7 +18149,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 658)
+    call dtf_begin(f, 724)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16501,7 +18167,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 659)
+    call dtf_begin(f, 725)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16519,7 +18185,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 660)
+    call dtf_begin(f, 726)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16540,7 +18206,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 661)
+    call dtf_begin(f, 727)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16561,7 +18227,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 662)
+    call dtf_begin(f, 728)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -16583,7 +18249,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 663)
+    call dtf_begin(f, 729)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -16604,7 +18270,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 664)
+    call dtf_begin(f, 730)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16623,7 +18289,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 665)
+    call dtf_begin(f, 731)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16648,7 +18314,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 666)
+    call dtf_begin(f, 732)
     call give(f, 0, input)
     if (present(sorted)) call give(f, 1, sorted)
     if (present(return_inverse)) call give(f, 2, return_inverse)
@@ -16676,7 +18342,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 667)
+    call dtf_begin(f, 733)
     call give(f, 0, input)
     if (present(return_inverse)) call give(f, 1, return_inverse)
     if (present(return_counts)) call give(f, 2, return_counts)
@@ -16701,7 +18367,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 668)
+    call dtf_begin(f, 734)
     call give(f, 0, sorted_sequence)
     call give(f, 1, input)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -16723,7 +18389,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 669)
+    call dtf_begin(f, 735)
     call give(f, 0, input)
     call give(f, 1, boundaries)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -16743,7 +18409,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 670)
+    call dtf_begin(f, 736)
     call give(f, 0, elements)
     call give(f, 1, test_elements)
     if (present(assume_unique)) call give(f, 2, assume_unique)
@@ -16762,7 +18428,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 671)
+    call dtf_begin(f, 737)
     call give(f, 0, input)
     if (present(weights)) call give(f, 1, weights)
     if (present(minlength)) call give(f, 2, minlength)
@@ -16781,7 +18447,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 672)
+    call dtf_begin(f, 738)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(min)) call give(f, 2, min)
@@ -16804,7 +18470,7 @@ contains
     type(dt_tensor), intent(inout) :: hist
     type(dt_tensor), intent(inout) :: bin_edges
     type(frame) :: f
-    call dtf_begin(f, 673)
+    call dtf_begin(f, 739)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(range)) call give_list(f, 2, range)
@@ -16824,7 +18490,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 674)
+    call dtf_begin(f, 740)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16838,7 +18504,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 675)
+    call dtf_begin(f, 741)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16853,7 +18519,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 676)
+    call dtf_begin(f, 742)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16868,7 +18534,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 677)
+    call dtf_begin(f, 743)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -16883,7 +18549,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 678)
+    call dtf_begin(f, 744)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -16897,7 +18563,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 679)
+    call dtf_begin(f, 745)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16911,7 +18577,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 680)
+    call dtf_begin(f, 746)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16925,7 +18591,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 681)
+    call dtf_begin(f, 747)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16939,7 +18605,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 682)
+    call dtf_begin(f, 748)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16953,7 +18619,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 683)
+    call dtf_begin(f, 749)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
@@ -16967,7 +18633,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 684)
+    call dtf_begin(f, 750)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -16982,7 +18648,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 685)
+    call dtf_begin(f, 751)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -16998,7 +18664,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 686)
+    call dtf_begin(f, 752)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -17013,7 +18679,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 687)
+    call dtf_begin(f, 753)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17029,7 +18695,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 688)
+    call dtf_begin(f, 754)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17045,7 +18711,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 689)
+    call dtf_begin(f, 755)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17060,7 +18726,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 690)
+    call dtf_begin(f, 756)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -17074,7 +18740,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 691)
+    call dtf_begin(f, 757)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
@@ -17088,7 +18754,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 692)
+    call dtf_begin(f, 758)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -17106,7 +18772,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 693)
+    call dtf_begin(f, 759)
     if (present(precision)) call give(f, 0, precision)
     if (present(threshold)) call give(f, 1, threshold)
     if (present(edge_items)) call give(f, 2, edge_items)
@@ -17124,7 +18790,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 694)
+    call dtf_begin(f, 760)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -17138,7 +18804,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 695)
+    call dtf_begin(f, 761)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -17152,7 +18818,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 696)
+    call dtf_begin(f, 762)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -17167,7 +18833,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 697)
+    call dtf_begin(f, 763)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17181,7 +18847,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 698)
+    call dtf_begin(f, 764)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
@@ -17194,7 +18860,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 699)
+    call dtf_begin(f, 765)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17207,7 +18873,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 700)
+    call dtf_begin(f, 766)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -17222,7 +18888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 701)
+    call dtf_begin(f, 767)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17236,7 +18902,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 702)
+    call dtf_begin(f, 768)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -17250,7 +18916,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 703)
+    call dtf_begin(f, 769)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -17265,7 +18931,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 704)
+    call dtf_begin(f, 770)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -17279,7 +18945,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 705)
+    call dtf_begin(f, 771)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -17295,7 +18961,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 706)
+    call dtf_begin(f, 772)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -17311,7 +18977,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 707)
+    call dtf_begin(f, 773)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -17327,7 +18993,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 708)
+    call dtf_begin(f, 774)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -17342,7 +19008,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 709)
+    call dtf_begin(f, 775)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17357,7 +19023,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 710)
+    call dtf_begin(f, 776)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
@@ -17371,7 +19037,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 711)
+    call dtf_begin(f, 777)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -17384,7 +19050,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 712)
+    call dtf_begin(f, 778)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -17398,7 +19064,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call dtf_begin(f, 713)
+    call dtf_begin(f, 779)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17412,7 +19078,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 714)
+    call dtf_begin(f, 780)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -17427,7 +19093,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 715)
+    call dtf_begin(f, 781)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -17441,7 +19107,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 716)
+    call dtf_begin(f, 782)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -17453,7 +19119,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 717)
+    call dtf_begin(f, 783)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17465,7 +19131,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 718)
+    call dtf_begin(f, 784)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -17478,7 +19144,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 719)
+    call dtf_begin(f, 785)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17490,7 +19156,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 720)
+    call dtf_begin(f, 786)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
     call dtf_end(f)
@@ -17502,7 +19168,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 721)
+    call dtf_begin(f, 787)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17514,7 +19180,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 722)
+    call dtf_begin(f, 788)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
     call dtf_end(f)
@@ -17526,7 +19192,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 723)
+    call dtf_begin(f, 789)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17539,7 +19205,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 724)
+    call dtf_begin(f, 790)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -17552,7 +19218,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 725)
+    call dtf_begin(f, 791)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -17564,7 +19230,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 726)
+    call dtf_begin(f, 792)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17580,7 +19246,7 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call dtf_begin(f, 727)
+    call dtf_begin(f, 793)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
@@ -17595,7 +19261,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 728)
+    call dtf_begin(f, 794)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17608,7 +19274,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 729)
+    call dtf_begin(f, 795)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17619,7 +19285,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 730)
+    call dtf_begin(f, 796)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
@@ -17630,7 +19296,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 731)
+    call dtf_begin(f, 797)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17643,7 +19309,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 732)
+    call dtf_begin(f, 798)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17657,7 +19323,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 733)
+    call dtf_begin(f, 799)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -17672,7 +19338,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 734)
+    call dtf_begin(f, 800)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17686,7 +19352,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 735)
+    call dtf_begin(f, 801)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17700,7 +19366,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 736)
+    call dtf_begin(f, 802)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17716,7 +19382,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 737)
+    call dtf_begin(f, 803)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -17732,7 +19398,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 738)
+    call dtf_begin(f, 804)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17749,7 +19415,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 739)
+    call dtf_begin(f, 805)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
@@ -17767,7 +19433,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 740)
+    call dtf_begin(f, 806)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
@@ -17785,7 +19451,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 741)
+    call dtf_begin(f, 807)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -17802,7 +19468,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 742)
+    call dtf_begin(f, 808)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -17819,7 +19485,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 743)
+    call dtf_begin(f, 809)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -17836,7 +19502,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 744)
+    call dtf_begin(f, 810)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -17852,7 +19518,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 745)
+    call dtf_begin(f, 811)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -17869,7 +19535,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 746)
+    call dtf_begin(f, 812)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -17885,7 +19551,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 747)
+    call dtf_begin(f, 813)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17898,7 +19564,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 748)
+    call dtf_begin(f, 814)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -17912,7 +19578,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 749)
+    call dtf_begin(f, 815)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17927,7 +19593,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 750)
+    call dtf_begin(f, 816)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17942,7 +19608,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 751)
+    call dtf_begin(f, 817)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17957,7 +19623,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 752)
+    call dtf_begin(f, 818)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -17972,7 +19638,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 753)
+    call dtf_begin(f, 819)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -17988,7 +19654,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 754)
+    call dtf_begin(f, 820)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18004,7 +19670,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 755)
+    call dtf_begin(f, 821)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -18021,7 +19687,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 756)
+    call dtf_begin(f, 822)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -18040,7 +19706,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 757)
+    call dtf_begin(f, 823)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -18061,7 +19727,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 758)
+    call dtf_begin(f, 824)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
@@ -18082,7 +19748,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 759)
+    call dtf_begin(f, 825)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -18101,7 +19767,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 760)
+    call dtf_begin(f, 826)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -18119,7 +19785,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 761)
+    call dtf_begin(f, 827)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -18133,7 +19799,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 762)
+    call dtf_begin(f, 828)
     call give(f, 0, input)
     call give(f, 1, the_template)
     call finish(f, stat, errmsg)
@@ -18148,7 +19814,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 763)
+    call dtf_begin(f, 829)
     call give(f, 0, input)
     call give(f, 1, dtype)
     call finish(f, stat, errmsg)
@@ -18167,7 +19833,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 764)
+    call dtf_begin(f, 830)
     call give(f, 0, input)
     call give(f, 1, dimension)
     call give(f, 2, size)
@@ -18187,7 +19853,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 765)
+    call dtf_begin(f, 831)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -18206,7 +19872,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 766)
+    call dtf_begin(f, 832)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
@@ -18224,7 +19890,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 767)
+    call dtf_begin(f, 833)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
@@ -18242,7 +19908,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 768)
+    call dtf_begin(f, 834)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
@@ -18260,7 +19926,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 769)
+    call dtf_begin(f, 835)
     call give(f, 0, input)
     call give(f, 1, sections)
     if (present(dim)) call give(f, 2, dim)
@@ -18278,7 +19944,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 770)
+    call dtf_begin(f, 836)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -18295,7 +19961,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 771)
+    call dtf_begin(f, 837)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -18311,7 +19977,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 772)
+    call dtf_begin(f, 838)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -18327,7 +19993,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 773)
+    call dtf_begin(f, 839)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -18342,7 +20008,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 774)
+    call dtf_begin(f, 840)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18356,7 +20022,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 775)
+    call dtf_begin(f, 841)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18371,7 +20037,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 776)
+    call dtf_begin(f, 842)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18385,7 +20051,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 777)
+    call dtf_begin(f, 843)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18399,7 +20065,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 778)
+    call dtf_begin(f, 844)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -18415,7 +20081,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 779)
+    call dtf_begin(f, 845)
     call give_list(f, 0, tensors)
     if (present(indexing)) call give(f, 1, indexing)
     call finish(f, stat, errmsg)
@@ -18431,7 +20097,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 780)
+    call dtf_begin(f, 846)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18447,7 +20113,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 781)
+    call dtf_begin(f, 847)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18463,7 +20129,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 782)
+    call dtf_begin(f, 848)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18479,7 +20145,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 783)
+    call dtf_begin(f, 849)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
@@ -18497,7 +20163,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 784)
+    call dtf_begin(f, 850)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -18515,7 +20181,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 785)
+    call dtf_begin(f, 851)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -18531,7 +20197,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 786)
+    call dtf_begin(f, 852)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -18550,7 +20216,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 787)
+    call dtf_begin(f, 853)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
@@ -18568,7 +20234,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 788)
+    call dtf_begin(f, 854)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -18583,7 +20249,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 789)
+    call dtf_begin(f, 855)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18596,7 +20262,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 790)
+    call dtf_begin(f, 856)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18609,7 +20275,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 791)
+    call dtf_begin(f, 857)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18622,7 +20288,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 792)
+    call dtf_begin(f, 858)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18635,7 +20301,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 793)
+    call dtf_begin(f, 859)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18648,7 +20314,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 794)
+    call dtf_begin(f, 860)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18661,7 +20327,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 795)
+    call dtf_begin(f, 861)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18674,7 +20340,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 796)
+    call dtf_begin(f, 862)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18687,7 +20353,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 797)
+    call dtf_begin(f, 863)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18700,7 +20366,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 798)
+    call dtf_begin(f, 864)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18713,7 +20379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 799)
+    call dtf_begin(f, 865)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18726,7 +20392,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 800)
+    call dtf_begin(f, 866)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18739,7 +20405,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 801)
+    call dtf_begin(f, 867)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18752,7 +20418,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 802)
+    call dtf_begin(f, 868)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18766,7 +20432,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 803)
+    call dtf_begin(f, 869)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18781,7 +20447,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 804)
+    call dtf_begin(f, 870)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18795,7 +20461,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 805)
+    call dtf_begin(f, 871)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18808,7 +20474,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 806)
+    call dtf_begin(f, 872)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18821,7 +20487,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 807)
+    call dtf_begin(f, 873)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18834,7 +20500,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 808)
+    call dtf_begin(f, 874)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18847,7 +20513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 809)
+    call dtf_begin(f, 875)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18860,7 +20526,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 810)
+    call dtf_begin(f, 876)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18875,7 +20541,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 811)
+    call dtf_begin(f, 877)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -18892,7 +20558,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 812)
+    call dtf_begin(f, 878)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -18908,7 +20574,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 813)
+    call dtf_begin(f, 879)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18923,7 +20589,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 814)
+    call dtf_begin(f, 880)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18939,7 +20605,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 815)
+    call dtf_begin(f, 881)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -18956,7 +20622,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 816)
+    call dtf_begin(f, 882)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -18973,7 +20639,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 817)
+    call dtf_begin(f, 883)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -18990,7 +20656,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 818)
+    call dtf_begin(f, 884)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -19006,7 +20672,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 819)
+    call dtf_begin(f, 885)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19021,7 +20687,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 820)
+    call dtf_begin(f, 886)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19036,7 +20702,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 821)
+    call dtf_begin(f, 887)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19051,7 +20717,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 822)
+    call dtf_begin(f, 888)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19066,7 +20732,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 823)
+    call dtf_begin(f, 889)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19081,7 +20747,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 824)
+    call dtf_begin(f, 890)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19096,7 +20762,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 825)
+    call dtf_begin(f, 891)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19111,7 +20777,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 826)
+    call dtf_begin(f, 892)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19126,7 +20792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 827)
+    call dtf_begin(f, 893)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19141,7 +20807,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 828)
+    call dtf_begin(f, 894)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19158,7 +20824,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 829)
+    call dtf_begin(f, 895)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -19176,7 +20842,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 830)
+    call dtf_begin(f, 896)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19192,7 +20858,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 831)
+    call dtf_begin(f, 897)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19209,7 +20875,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 832)
+    call dtf_begin(f, 898)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -19226,7 +20892,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 833)
+    call dtf_begin(f, 899)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -19243,7 +20909,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 834)
+    call dtf_begin(f, 900)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -19259,7 +20925,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 835)
+    call dtf_begin(f, 901)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19273,7 +20939,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 836)
+    call dtf_begin(f, 902)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))

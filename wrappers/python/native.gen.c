@@ -435,6 +435,109 @@ static int64_t py_nn_batch_norm2d(int64_t num_features, double eps, int32_t mome
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_batch_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_batch_norm3d_options options_options = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
+  options_options.affine = affine;
+  options_options.track_running_stats = track_running_stats;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_batch_norm3d(num_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_instance_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_instance_norm1d_options options_options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
+  options_options.affine = affine;
+  options_options.track_running_stats = track_running_stats;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_instance_norm1d(num_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_instance_norm2d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_instance_norm2d_options options_options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
+  options_options.affine = affine;
+  options_options.track_running_stats = track_running_stats;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_instance_norm2d(num_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_instance_norm3d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_instance_norm3d_options options_options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.momentum_kind = momentum_kind;
+  options_options.momentum_i = momentum_i;
+  options_options.momentum_f = momentum_f;
+  options_options.affine = affine;
+  options_options.track_running_stats = track_running_stats;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_instance_norm3d(num_features, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_group_norm(int64_t num_groups, int64_t num_channels, double eps, int32_t affine, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_group_norm_options options_options = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  options_options.eps = eps;
+  options_options.affine = affine;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_group_norm(num_groups, num_channels, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_rms_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, int32_t eps_given, double eps, int32_t elementwise_affine, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_rms_norm_options options_options = DT_NN_RMS_NORM_OPTIONS_INIT;
+  options_options.eps = eps_given ? &eps : NULL;
+  options_options.elementwise_affine = elementwise_affine;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_rms_norm(normalized_shape, normalized_shape_n, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_local_response_norm(int64_t size, double alpha, double beta, double k) {
+  dt_nn_local_response_norm_options options_options = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  options_options.alpha = alpha;
+  options_options.beta = beta;
+  options_options.k = k;
+  dt_module *out = NULL;
+  (void)!dt_nn_local_response_norm(size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_layer_norm(const int64_t *normalized_shape, int64_t normalized_shape_n, double eps, int32_t elementwise_affine, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_layer_norm_options options_options = DT_NN_LAYER_NORM_OPTIONS_INIT;
   options_options.eps = eps;
@@ -454,6 +557,51 @@ static int64_t py_nn_dropout(double p, int32_t inplace) {
   options_options.inplace = inplace;
   dt_module *out = NULL;
   (void)!dt_nn_dropout(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_dropout1d(double p, int32_t inplace) {
+  dt_nn_dropout1d_options options_options = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_dropout1d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_dropout2d(double p, int32_t inplace) {
+  dt_nn_dropout2d_options options_options = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_dropout2d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_dropout3d(double p, int32_t inplace) {
+  dt_nn_dropout3d_options options_options = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_dropout3d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_alpha_dropout(double p, int32_t inplace) {
+  dt_nn_alpha_dropout_options options_options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_alpha_dropout(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_feature_alpha_dropout(double p, int32_t inplace) {
+  dt_nn_feature_alpha_dropout_options options_options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_feature_alpha_dropout(&options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -484,6 +632,36 @@ static int64_t py_nn_flatten(int64_t start_dim, int64_t end_dim) {
 static int64_t py_nn_identity(void) {
   dt_module *out = NULL;
   (void)!dt_nn_identity(&out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_cosine_similarity(int64_t dim, double eps) {
+  dt_nn_cosine_similarity_options options_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  options_options.dim = dim;
+  options_options.eps = eps;
+  dt_module *out = NULL;
+  (void)!dt_nn_cosine_similarity(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_pairwise_distance(double p, double eps, int32_t keepdim) {
+  dt_nn_pairwise_distance_options options_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.eps = eps;
+  options_options.keepdim = keepdim;
+  dt_module *out = NULL;
+  (void)!dt_nn_pairwise_distance(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_bilinear(int64_t in1_features, int64_t in2_features, int64_t out_features, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_bilinear_options options_options = DT_NN_BILINEAR_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_bilinear(in1_features, in2_features, out_features, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -671,6 +849,16 @@ static int64_t py_nn_prelu(int64_t num_parameters, double init, int32_t device_t
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_rrelu(double lower, double upper, int32_t inplace) {
+  dt_nn_rrelu_options options_options = DT_NN_RRELU_OPTIONS_INIT;
+  options_options.lower = lower;
+  options_options.upper = upper;
+  options_options.inplace = inplace;
+  dt_module *out = NULL;
+  (void)!dt_nn_rrelu(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_softmin(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_softmin(dim, &out);
@@ -680,6 +868,12 @@ static int64_t py_nn_softmin(int64_t dim) {
 static int64_t py_nn_softmax(int64_t dim) {
   dt_module *out = NULL;
   (void)!dt_nn_softmax(dim, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_softmax2d(void) {
+  dt_module *out = NULL;
+  (void)!dt_nn_softmax2d(&out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -742,6 +936,129 @@ static int64_t py_nn_bce_with_logits_loss(int64_t weight, int32_t reduction, int
   options_options.pos_weight = (dt_tensor *)(intptr_t)pos_weight;
   dt_module *out = NULL;
   (void)!dt_nn_bce_with_logits_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_smooth_l1_loss(int32_t reduction, double beta) {
+  dt_nn_smooth_l1_loss_options options_options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  options_options.beta = beta;
+  dt_module *out = NULL;
+  (void)!dt_nn_smooth_l1_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_huber_loss(int32_t reduction, double delta) {
+  dt_nn_huber_loss_options options_options = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  options_options.delta = delta;
+  dt_module *out = NULL;
+  (void)!dt_nn_huber_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_kl_div_loss(int32_t reduction, int32_t log_target) {
+  dt_nn_kl_div_loss_options options_options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  options_options.log_target = log_target;
+  dt_module *out = NULL;
+  (void)!dt_nn_kl_div_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_poisson_nll_loss(int32_t log_input, int32_t full, double eps, int32_t reduction) {
+  dt_nn_poisson_nll_loss_options options_options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  options_options.log_input = log_input;
+  options_options.full = full;
+  options_options.eps = eps;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_poisson_nll_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_gaussian_nll_loss(int32_t full, double eps, int32_t reduction) {
+  dt_nn_gaussian_nll_loss_options options_options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  options_options.full = full;
+  options_options.eps = eps;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_gaussian_nll_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_soft_margin_loss(int32_t reduction) {
+  dt_nn_soft_margin_loss_options options_options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_soft_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_hinge_embedding_loss(double margin, int32_t reduction) {
+  dt_nn_hinge_embedding_loss_options options_options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  options_options.margin = margin;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_hinge_embedding_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_margin_ranking_loss(double margin, int32_t reduction) {
+  dt_nn_margin_ranking_loss_options options_options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  options_options.margin = margin;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_margin_ranking_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_cosine_embedding_loss(double margin, int32_t reduction) {
+  dt_nn_cosine_embedding_loss_options options_options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  options_options.margin = margin;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_cosine_embedding_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_triplet_margin_loss(double margin, double p, double eps, int32_t swap, int32_t reduction) {
+  dt_nn_triplet_margin_loss_options options_options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.margin = margin;
+  options_options.p = p;
+  options_options.eps = eps;
+  options_options.swap = swap;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_triplet_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_multi_margin_loss(int64_t p, double margin, int64_t weight, int32_t reduction) {
+  dt_nn_multi_margin_loss_options options_options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.p = p;
+  options_options.margin = margin;
+  options_options.weight = (dt_tensor *)(intptr_t)weight;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_multi_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_multi_label_margin_loss(int32_t reduction) {
+  dt_nn_multi_label_margin_loss_options options_options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_multi_label_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_multi_label_soft_margin_loss(int64_t weight, int32_t reduction) {
+  dt_nn_multi_label_soft_margin_loss_options options_options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  options_options.weight = (dt_tensor *)(intptr_t)weight;
+  options_options.reduction = reduction;
+  dt_module *out = NULL;
+  (void)!dt_nn_multi_label_soft_margin_loss(&options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1037,6 +1354,36 @@ static int64_t py_optim_rprop(const int64_t *params, int64_t params_n, double lr
 static int64_t py_optim_step_lr(int64_t optimizer, int64_t step_size, double gamma) {
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_step_lr((dt_optimizer *)(intptr_t)optimizer, step_size, gamma, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_multi_step_lr(int64_t optimizer, const int64_t *milestones, int64_t milestones_n, double gamma) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_multi_step_lr((dt_optimizer *)(intptr_t)optimizer, milestones, milestones_n, gamma, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_constant_lr(int64_t optimizer, double factor, int64_t total_iters) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_constant_lr((dt_optimizer *)(intptr_t)optimizer, factor, total_iters, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_linear_lr(int64_t optimizer, double start_factor, double end_factor, int64_t total_iters) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_linear_lr((dt_optimizer *)(intptr_t)optimizer, start_factor, end_factor, total_iters, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_exponential_lr(int64_t optimizer, double gamma) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_exponential_lr((dt_optimizer *)(intptr_t)optimizer, gamma, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_optim_polynomial_lr(int64_t optimizer, int64_t total_iters, double power) {
+  dt_lr_scheduler *out = NULL;
+  (void)!dt_optim_polynomial_lr((dt_optimizer *)(intptr_t)optimizer, total_iters, power, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2132,6 +2479,84 @@ static int64_t py_l1_loss(int64_t input, int64_t target, int32_t reduction, int6
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_smooth_l1_loss(int64_t input, int64_t target, int32_t reduction, double beta) {
+  dt_tensor *out = NULL;
+  (void)!dt_smooth_l1_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, beta, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_huber_loss(int64_t input, int64_t target, int32_t reduction, double delta, int64_t weight) {
+  dt_tensor *out = NULL;
+  (void)!dt_huber_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, delta, (dt_tensor *)(intptr_t)weight, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_kl_div(int64_t input, int64_t target, int32_t reduction, int32_t log_target) {
+  dt_tensor *out = NULL;
+  (void)!dt_kl_div((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, log_target, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_poisson_nll_loss(int64_t input, int64_t target, int32_t log_input, int32_t full, double eps, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_poisson_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, log_input, full, eps, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_gaussian_nll_loss(int64_t input, int64_t target, int64_t var, int32_t var_kind, int64_t var_i, double var_f, int32_t full, double eps, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_gaussian_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)var, var_kind, var_i, var_f, full, eps, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_soft_margin_loss(int64_t input, int64_t target, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_soft_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_hinge_embedding_loss(int64_t input, int64_t target, double margin, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_hinge_embedding_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_margin_ranking_loss(int64_t input1, int64_t input2, int64_t target, double margin, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_margin_ranking_loss((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_cosine_embedding_loss(int64_t input1, int64_t input2, int64_t target, double margin, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_cosine_embedding_loss((dt_tensor *)(intptr_t)input1, (dt_tensor *)(intptr_t)input2, (dt_tensor *)(intptr_t)target, margin, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_triplet_margin_loss(int64_t anchor, int64_t positive, int64_t negative, double margin, double p, double eps, int32_t swap, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_triplet_margin_loss((dt_tensor *)(intptr_t)anchor, (dt_tensor *)(intptr_t)positive, (dt_tensor *)(intptr_t)negative, margin, p, eps, swap, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_multi_margin_loss(int64_t input, int64_t target, int64_t p, double margin, int64_t weight, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_multi_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, p, margin, (dt_tensor *)(intptr_t)weight, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_multilabel_margin_loss(int64_t input, int64_t target, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_multilabel_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_multilabel_soft_margin_loss(int64_t input, int64_t target, int64_t weight, int32_t reduction) {
+  dt_tensor *out = NULL;
+  (void)!dt_multilabel_soft_margin_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, reduction, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nll_loss(int64_t input, int64_t target, int64_t weight, int64_t ignore_index, int32_t reduction) {
   dt_tensor *out = NULL;
   (void)!dt_nll_loss((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, (dt_tensor *)(intptr_t)weight, ignore_index, reduction, &out);
@@ -2159,6 +2584,12 @@ static int64_t py_binary_cross_entropy_with_logits(int64_t input, int64_t target
 static int64_t py_module_forward(int64_t self, int64_t input, int64_t target) {
   dt_tensor *out = NULL;
   (void)!dt_module_forward((dt_module *)(intptr_t)self, (dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)target, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_module_forward_inputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
+  dt_tensor *out = NULL;
+  (void)!dt_module_forward_inputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -2307,6 +2738,30 @@ static int64_t py_layer_norm(int64_t input, const int64_t *normalized_shape, int
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_rms_norm(int64_t input, const int64_t *normalized_shape, int64_t normalized_shape_n, int64_t weight, int32_t eps_given, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_rms_norm((dt_tensor *)(intptr_t)input, normalized_shape, normalized_shape_n, (dt_tensor *)(intptr_t)weight, eps_given ? &eps : NULL, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_group_norm(int64_t input, int64_t num_groups, int64_t weight, int64_t bias, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_group_norm((dt_tensor *)(intptr_t)input, num_groups, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, eps, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_instance_norm(int64_t input, int64_t running_mean, int64_t running_var, int64_t weight, int64_t bias, int32_t use_input_stats, double momentum, double eps) {
+  dt_tensor *out = NULL;
+  (void)!dt_instance_norm((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)running_mean, (dt_tensor *)(intptr_t)running_var, (dt_tensor *)(intptr_t)weight, (dt_tensor *)(intptr_t)bias, use_input_stats, momentum, eps, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_local_response_norm(int64_t input, int64_t size, double alpha, double beta, double k) {
+  dt_tensor *out = NULL;
+  (void)!dt_local_response_norm((dt_tensor *)(intptr_t)input, size, alpha, beta, k, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_softmax(int64_t input, int64_t dim, int32_t dtype) {
   dt_tensor *out = NULL;
   (void)!dt_softmax((dt_tensor *)(intptr_t)input, dim, dtype, &out);
@@ -2327,6 +2782,72 @@ static int64_t py_dropout(int64_t input, double p, int32_t training) {
 
 static int32_t py_dropout_(int64_t input, double p, int32_t training) {
   return dt_dropout_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_dropout1d(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_dropout1d((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_dropout1d_(int64_t input, double p, int32_t training) {
+  return dt_dropout1d_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_dropout2d(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_dropout2d((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_dropout2d_(int64_t input, double p, int32_t training) {
+  return dt_dropout2d_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_dropout3d(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_dropout3d((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_dropout3d_(int64_t input, double p, int32_t training) {
+  return dt_dropout3d_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_alpha_dropout(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_alpha_dropout_(int64_t input, double p, int32_t training) {
+  return dt_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_feature_alpha_dropout(int64_t input, double p, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_feature_alpha_dropout((dt_tensor *)(intptr_t)input, p, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_feature_alpha_dropout_(int64_t input, double p, int32_t training) {
+  return dt_feature_alpha_dropout_((dt_tensor *)(intptr_t)input, p, training);
+}
+
+static int64_t py_rrelu(int64_t input, double lower, double upper, int32_t training) {
+  dt_tensor *out = NULL;
+  (void)!dt_rrelu((dt_tensor *)(intptr_t)input, lower, upper, training, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_rrelu_(int64_t input, double lower, double upper, int32_t training) {
+  return dt_rrelu_((dt_tensor *)(intptr_t)input, lower, upper, training);
+}
+
+static int64_t py_gumbel_softmax(int64_t logits, double tau, int32_t hard, double eps, int64_t dim) {
+  dt_tensor *out = NULL;
+  (void)!dt_gumbel_softmax((dt_tensor *)(intptr_t)logits, tau, hard, eps, dim, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_embedding(int64_t input, int64_t weight, int32_t padding_idx_given, int64_t padding_idx, int32_t max_norm_given, double max_norm, double norm_type, int32_t scale_grad_by_freq, int32_t sparse) {

@@ -21,6 +21,9 @@ static const dtt_value values_scalar_kind[] = {{"bool", 1}, {"int", 2}, {"float"
 static __attribute__((unused)) const dtt_enum enum_scalar_kind = {"scalar_kind", values_scalar_kind};
 static const dtt_value values_reduction[] = {{"none", 1}, {"mean", 2}, {"sum", 3}, {NULL, 0}};
 static __attribute__((unused)) const dtt_enum enum_reduction = {"reduction", values_reduction};
+static const dtt_value values_divergence_reduction[] = {
+    {"none", 1}, {"mean", 2}, {"sum", 3}, {"batchmean", 4}, {NULL, 0}};
+static __attribute__((unused)) const dtt_enum enum_divergence_reduction = {"divergence_reduction", values_divergence_reduction};
 static const dtt_value values_rounding_mode[] = {{"trunc", 1}, {"floor", 2}, {NULL, 0}};
 static __attribute__((unused)) const dtt_enum enum_rounding_mode = {"rounding_mode", values_rounding_mode};
 static const dtt_value values_approximate[] = {{"none", 1}, {"tanh", 2}, {NULL, 0}};
@@ -823,6 +826,172 @@ static dt_status call_nn_batch_norm2d(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_function function_nn_batch_norm2d = {"BatchNorm2d", call_nn_batch_norm2d, items_39, items_10, cells_40, 8, 1, 11, 0, 0, NULL};
 
+static dt_status call_nn_batch_norm3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_batch_norm3d_options o_options = DT_NN_BATCH_NORM3D_OPTIONS_INIT;
+  o_options.eps = (double)a[1].f;
+  o_options.momentum_kind = (dt_scalar_kind)a[2].i;
+  o_options.momentum_i = (int64_t)a[3].i;
+  o_options.momentum_f = (double)a[4].f;
+  o_options.affine = (int32_t)a[5].i;
+  o_options.track_running_stats = (int32_t)a[6].i;
+  o_options.bias = (int32_t)a[7].i;
+  o_options.device_type = (dt_device_type)a[8].i;
+  o_options.device_index = (int64_t)a[9].i;
+  o_options.dtype = (dt_dtype)a[10].i;
+  dt_status status;
+  status = dt_nn_batch_norm3d((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_batch_norm3d = {"BatchNorm3d", call_nn_batch_norm3d, items_39, items_10, cells_40, 8, 1, 11, 0, 0, NULL};
+
+static dt_status call_nn_instance_norm1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_instance_norm1d_options o_options = DT_NN_INSTANCE_NORM1D_OPTIONS_INIT;
+  o_options.eps = (double)a[1].f;
+  o_options.momentum_kind = (dt_scalar_kind)a[2].i;
+  o_options.momentum_i = (int64_t)a[3].i;
+  o_options.momentum_f = (double)a[4].f;
+  o_options.affine = (int32_t)a[5].i;
+  o_options.track_running_stats = (int32_t)a[6].i;
+  o_options.bias = (int32_t)a[7].i;
+  o_options.device_type = (dt_device_type)a[8].i;
+  o_options.device_index = (int64_t)a[9].i;
+  o_options.dtype = (dt_dtype)a[10].i;
+  dt_status status;
+  status = dt_nn_instance_norm1d((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_cell cells_41[] = {
+  {0}, {.f = 1e-05}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.1}, {0}, {0}, {1}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_instance_norm1d = {"InstanceNorm1d", call_nn_instance_norm1d, items_39, items_10, cells_41, 8, 1, 11, 0, 0, NULL};
+
+static dt_status call_nn_instance_norm2d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_instance_norm2d_options o_options = DT_NN_INSTANCE_NORM2D_OPTIONS_INIT;
+  o_options.eps = (double)a[1].f;
+  o_options.momentum_kind = (dt_scalar_kind)a[2].i;
+  o_options.momentum_i = (int64_t)a[3].i;
+  o_options.momentum_f = (double)a[4].f;
+  o_options.affine = (int32_t)a[5].i;
+  o_options.track_running_stats = (int32_t)a[6].i;
+  o_options.bias = (int32_t)a[7].i;
+  o_options.device_type = (dt_device_type)a[8].i;
+  o_options.device_index = (int64_t)a[9].i;
+  o_options.dtype = (dt_dtype)a[10].i;
+  dt_status status;
+  status = dt_nn_instance_norm2d((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_instance_norm2d = {"InstanceNorm2d", call_nn_instance_norm2d, items_39, items_10, cells_41, 8, 1, 11, 0, 0, NULL};
+
+static dt_status call_nn_instance_norm3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_instance_norm3d_options o_options = DT_NN_INSTANCE_NORM3D_OPTIONS_INIT;
+  o_options.eps = (double)a[1].f;
+  o_options.momentum_kind = (dt_scalar_kind)a[2].i;
+  o_options.momentum_i = (int64_t)a[3].i;
+  o_options.momentum_f = (double)a[4].f;
+  o_options.affine = (int32_t)a[5].i;
+  o_options.track_running_stats = (int32_t)a[6].i;
+  o_options.bias = (int32_t)a[7].i;
+  o_options.device_type = (dt_device_type)a[8].i;
+  o_options.device_index = (int64_t)a[9].i;
+  o_options.dtype = (dt_dtype)a[10].i;
+  dt_status status;
+  status = dt_nn_instance_norm3d((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_instance_norm3d = {"InstanceNorm3d", call_nn_instance_norm3d, items_39, items_10, cells_41, 8, 1, 11, 0, 0, NULL};
+
+static dt_status call_nn_group_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_group_norm_options o_options = DT_NN_GROUP_NORM_OPTIONS_INIT;
+  o_options.eps = (double)a[2].f;
+  o_options.affine = (int32_t)a[3].i;
+  o_options.bias = (int32_t)a[4].i;
+  o_options.device_type = (dt_device_type)a[5].i;
+  o_options.device_index = (int64_t)a[6].i;
+  o_options.dtype = (dt_dtype)a[7].i;
+  dt_status status;
+  status = dt_nn_group_norm((int64_t)a[0].i, (int64_t)a[1].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_42[] = {
+  {"num_groups", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"num_channels", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+  {"bias", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_43[] = {
+  {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_group_norm = {"GroupNorm", call_nn_group_norm, items_42, items_10, cells_43, 7, 1, 8, 0, 0, NULL};
+
+static dt_status call_nn_rms_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  const double v_eps = (double)a[3].f;
+  dt_nn_rms_norm_options o_options = DT_NN_RMS_NORM_OPTIONS_INIT;
+  o_options.eps = a[2].i ? &v_eps : NULL;
+  o_options.elementwise_affine = (int32_t)a[4].i;
+  o_options.device_type = (dt_device_type)a[5].i;
+  o_options.device_index = (int64_t)a[6].i;
+  o_options.dtype = (dt_dtype)a[7].i;
+  dt_status status;
+  status = dt_nn_rms_norm((const int64_t *)a[0].p, (int64_t)a[1].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_44[] = {
+  {"normalized_shape", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
+  {"eps", NULL, DTT_F64, 2, 0, 1, 0, 0, 0},
+  {"elementwise_affine", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_45[] = {
+  {0}, {0}, {0}, {0}, {1}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_rms_norm = {"RMSNorm", call_nn_rms_norm, items_44, items_10, cells_45, 5, 1, 8, 0, 0, NULL};
+
+static dt_status call_nn_local_response_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_local_response_norm_options o_options = DT_NN_LOCAL_RESPONSE_NORM_OPTIONS_INIT;
+  o_options.alpha = (double)a[1].f;
+  o_options.beta = (double)a[2].f;
+  o_options.k = (double)a[3].f;
+  dt_status status;
+  status = dt_nn_local_response_norm((int64_t)a[0].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_46[] = {
+  {"size", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"beta", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"k", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_47[] = {
+  {0}, {.f = 0.0001}, {.f = 0.75}, {.f = 1.0},
+};
+static const dtt_function function_nn_local_response_norm = {"LocalResponseNorm", call_nn_local_response_norm, items_46, items_10, cells_47, 4, 1, 4, 0, 0, NULL};
+
 static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
   dt_nn_layer_norm_options o_options = DT_NN_LAYER_NORM_OPTIONS_INIT;
@@ -838,7 +1007,7 @@ static dt_status call_nn_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_41[] = {
+static const dtt_item items_48[] = {
   {"normalized_shape", NULL, DTT_I64, 0, 1, 0, 0, 1, 1},
   {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"elementwise_affine", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
@@ -846,10 +1015,7 @@ static const dtt_item items_41[] = {
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_42[] = {
-  {0}, {0}, {.f = 1e-05}, {1}, {1}, {0}, {0}, {0},
-};
-static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_41, items_10, cells_42, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_nn_layer_norm = {"LayerNorm", call_nn_layer_norm, items_48, items_10, cells_43, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -862,14 +1028,79 @@ static dt_status call_nn_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_43[] = {
+static const dtt_item items_49[] = {
   {"p", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_44[] = {
+static const dtt_cell cells_50[] = {
   {.f = 0.5}, {0},
 };
-static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_43, items_10, cells_44, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_dropout = {"Dropout", call_nn_dropout, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_dropout1d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_dropout1d_options o_options = DT_NN_DROPOUT1D_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_dropout1d(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_dropout1d = {"Dropout1d", call_nn_dropout1d, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_dropout2d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_dropout2d_options o_options = DT_NN_DROPOUT2D_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_dropout2d(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_dropout2d = {"Dropout2d", call_nn_dropout2d, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_dropout3d(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_dropout3d_options o_options = DT_NN_DROPOUT3D_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_dropout3d(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_dropout3d = {"Dropout3d", call_nn_dropout3d, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_alpha_dropout_options o_options = DT_NN_ALPHA_DROPOUT_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_alpha_dropout(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_alpha_dropout = {"AlphaDropout", call_nn_alpha_dropout, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_feature_alpha_dropout_options o_options = DT_NN_FEATURE_ALPHA_DROPOUT_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.inplace = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_feature_alpha_dropout(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_feature_alpha_dropout = {"FeatureAlphaDropout", call_nn_feature_alpha_dropout, items_49, items_10, cells_50, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -890,7 +1121,7 @@ static dt_status call_nn_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_45[] = {
+static const dtt_item items_51[] = {
   {"num_embeddings", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"embedding_dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -901,10 +1132,10 @@ static const dtt_item items_45[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 11, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_46[] = {
+static const dtt_cell cells_52[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_45, items_10, cells_46, 9, 1, 12, 0, 0, NULL};
+static const dtt_function function_nn_embedding = {"Embedding", call_nn_embedding, items_51, items_10, cells_52, 9, 1, 12, 0, 0, NULL};
 
 static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -917,14 +1148,14 @@ static dt_status call_nn_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_47[] = {
+static const dtt_item items_53[] = {
   {"start_dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_48[] = {
+static const dtt_cell cells_54[] = {
   {1}, {-1},
 };
-static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_47, items_10, cells_48, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_flatten = {"Flatten", call_nn_flatten, items_53, items_10, cells_54, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_identity(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -937,6 +1168,74 @@ static dt_status call_nn_identity(const dtt_cell *a, dtt_cell *r) {
 
 static const dtt_function function_nn_identity = {"Identity", call_nn_identity, NULL, items_10, NULL, 0, 1, 0, 0, 0, NULL};
 
+static dt_status call_nn_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_cosine_similarity_options o_options = DT_NN_COSINE_SIMILARITY_OPTIONS_INIT;
+  o_options.dim = (int64_t)a[0].i;
+  o_options.eps = (double)a[1].f;
+  dt_status status;
+  status = dt_nn_cosine_similarity(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_55[] = {
+  {"dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_56[] = {
+  {1}, {.f = 1e-08},
+};
+static const dtt_function function_nn_cosine_similarity = {"CosineSimilarity", call_nn_cosine_similarity, items_55, items_10, cells_56, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_pairwise_distance_options o_options = DT_NN_PAIRWISE_DISTANCE_OPTIONS_INIT;
+  o_options.p = (double)a[0].f;
+  o_options.eps = (double)a[1].f;
+  o_options.keepdim = (int32_t)a[2].i;
+  dt_status status;
+  status = dt_nn_pairwise_distance(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_57[] = {
+  {"p", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_58[] = {
+  {.f = 2.0}, {.f = 1e-06}, {0},
+};
+static const dtt_function function_nn_pairwise_distance = {"PairwiseDistance", call_nn_pairwise_distance, items_57, items_10, cells_58, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_nn_bilinear(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_bilinear_options o_options = DT_NN_BILINEAR_OPTIONS_INIT;
+  o_options.bias = (int32_t)a[3].i;
+  o_options.device_type = (dt_device_type)a[4].i;
+  o_options.device_index = (int64_t)a[5].i;
+  o_options.dtype = (dt_dtype)a[6].i;
+  dt_status status;
+  status = dt_nn_bilinear((int64_t)a[0].i, (int64_t)a[1].i, (int64_t)a[2].i, &o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_59[] = {
+  {"in1_features", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
+  {"in2_features", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"out_features", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
+  {"bias", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+  {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
+  {"dtype", &dtt_dtypes, DTT_ENUM, 6, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_60[] = {
+  {0}, {0}, {0}, {1}, {0}, {0}, {0},
+};
+static const dtt_function function_nn_bilinear = {"Bilinear", call_nn_bilinear, items_59, items_10, cells_60, 6, 1, 7, 0, 0, NULL};
+
 static dt_status call_nn_relu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
   dt_nn_relu_options o_options = DT_NN_RELU_OPTIONS_INIT;
@@ -947,13 +1246,13 @@ static dt_status call_nn_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_49[] = {
+static const dtt_item items_61[] = {
   {"inplace", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_50[] = {
+static const dtt_cell cells_62[] = {
   {0},
 };
-static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_relu = {"ReLU", call_nn_relu, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -966,14 +1265,14 @@ static dt_status call_nn_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_51[] = {
+static const dtt_item items_63[] = {
   {"negative_slope", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_52[] = {
+static const dtt_cell cells_64[] = {
   {.f = 0.01}, {0},
 };
-static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_51, items_10, cells_52, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_leaky_relu = {"LeakyReLU", call_nn_leaky_relu, items_63, items_10, cells_64, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -986,14 +1285,14 @@ static dt_status call_nn_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_53[] = {
+static const dtt_item items_65[] = {
   {"alpha", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_54[] = {
+static const dtt_cell cells_66[] = {
   {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_53, items_10, cells_54, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_elu = {"ELU", call_nn_elu, items_65, items_10, cells_66, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1006,14 +1305,14 @@ static dt_status call_nn_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_55[] = {
+static const dtt_item items_67[] = {
   {"beta", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_56[] = {
+static const dtt_cell cells_68[] = {
   {.f = 1.0}, {.f = 20.0},
 };
-static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_55, items_10, cells_56, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_softplus = {"Softplus", call_nn_softplus, items_67, items_10, cells_68, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1025,13 +1324,13 @@ static dt_status call_nn_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_57[] = {
+static const dtt_item items_69[] = {
   {"approximate", &enum_approximate, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_58[] = {
+static const dtt_cell cells_70[] = {
   {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_57, items_10, cells_58, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_gelu = {"GELU", call_nn_gelu, items_69, items_10, cells_70, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1043,7 +1342,7 @@ static dt_status call_nn_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_silu = {"SiLU", call_nn_silu, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_sigmoid(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1090,15 +1389,15 @@ static dt_status call_nn_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_59[] = {
+static const dtt_item items_71[] = {
   {"min_val", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_60[] = {
+static const dtt_cell cells_72[] = {
   {.f = -1.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_nn_hardtanh = {"Hardtanh", call_nn_hardtanh, items_59, items_10, cells_60, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_hardtanh = {"Hardtanh", call_nn_hardtanh, items_71, items_10, cells_72, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_re_lu6(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1110,7 +1409,7 @@ static dt_status call_nn_re_lu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_re_lu6 = {"ReLU6", call_nn_re_lu6, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_re_lu6 = {"ReLU6", call_nn_re_lu6, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1122,7 +1421,7 @@ static dt_status call_nn_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_hardsigmoid = {"Hardsigmoid", call_nn_hardsigmoid, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardsigmoid = {"Hardsigmoid", call_nn_hardsigmoid, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1134,7 +1433,7 @@ static dt_status call_nn_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_hardswish = {"Hardswish", call_nn_hardswish, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardswish = {"Hardswish", call_nn_hardswish, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1146,13 +1445,13 @@ static dt_status call_nn_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_61[] = {
+static const dtt_item items_73[] = {
   {"lambd", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_62[] = {
+static const dtt_cell cells_74[] = {
   {.f = 0.5},
 };
-static const dtt_function function_nn_hardshrink = {"Hardshrink", call_nn_hardshrink, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_hardshrink = {"Hardshrink", call_nn_hardshrink, items_73, items_10, cells_74, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1164,7 +1463,7 @@ static dt_status call_nn_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_softshrink = {"Softshrink", call_nn_softshrink, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softshrink = {"Softshrink", call_nn_softshrink, items_73, items_10, cells_74, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1187,15 +1486,15 @@ static dt_status call_nn_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_63[] = {
+static const dtt_item items_75[] = {
   {"threshold", NULL, DTT_F64, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_64[] = {
+static const dtt_cell cells_76[] = {
   {0}, {0}, {0},
 };
-static const dtt_function function_nn_threshold = {"Threshold", call_nn_threshold, items_63, items_10, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_threshold = {"Threshold", call_nn_threshold, items_75, items_10, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_softsign(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -1218,7 +1517,7 @@ static dt_status call_nn_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_selu = {"SELU", call_nn_selu, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_selu = {"SELU", call_nn_selu, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_celu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1231,7 +1530,7 @@ static dt_status call_nn_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_celu = {"CELU", call_nn_celu, items_53, items_10, cells_54, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_celu = {"CELU", call_nn_celu, items_65, items_10, cells_66, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_mish(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1243,7 +1542,7 @@ static dt_status call_nn_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_mish = {"Mish", call_nn_mish, items_49, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mish = {"Mish", call_nn_mish, items_61, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_glu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1255,13 +1554,13 @@ static dt_status call_nn_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_65[] = {
+static const dtt_item items_77[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_66[] = {
+static const dtt_cell cells_78[] = {
   {-1},
 };
-static const dtt_function function_nn_glu = {"GLU", call_nn_glu, items_65, items_10, cells_66, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_glu = {"GLU", call_nn_glu, items_77, items_10, cells_78, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1277,16 +1576,38 @@ static dt_status call_nn_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_67[] = {
+static const dtt_item items_79[] = {
   {"num_parameters", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"init", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_68[] = {
+static const dtt_cell cells_80[] = {
   {1}, {.f = 0.25}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_prelu = {"PReLU", call_nn_prelu, items_67, items_10, cells_68, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nn_prelu = {"PReLU", call_nn_prelu, items_79, items_10, cells_80, 4, 1, 5, 0, 0, NULL};
+
+static dt_status call_nn_rrelu(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_rrelu_options o_options = DT_NN_RRELU_OPTIONS_INIT;
+  o_options.lower = (double)a[0].f;
+  o_options.upper = (double)a[1].f;
+  o_options.inplace = (int32_t)a[2].i;
+  dt_status status;
+  status = dt_nn_rrelu(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_81[] = {
+  {"lower", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
+  {"upper", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"inplace", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_82[] = {
+  {.f = 0.125}, {.f = 0.3333333333333333}, {0},
+};
+static const dtt_function function_nn_rrelu = {"RReLU", call_nn_rrelu, items_81, items_10, cells_82, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1296,10 +1617,10 @@ static dt_status call_nn_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_69[] = {
+static const dtt_item items_83[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_softmin = {"Softmin", call_nn_softmin, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmin = {"Softmin", call_nn_softmin, items_83, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1309,7 +1630,18 @@ static dt_status call_nn_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_softmax = {"Softmax", call_nn_softmax, items_83, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_nn_softmax2d(const dtt_cell *a, dtt_cell *r) {
+  (void)a;
+  dt_module *r_out = NULL;
+  dt_status status;
+  status = dt_nn_softmax2d(&r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_softmax2d = {"Softmax2d", call_nn_softmax2d, NULL, items_10, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1319,7 +1651,7 @@ static dt_status call_nn_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_69, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_log_softmax = {"LogSoftmax", call_nn_log_softmax, items_83, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1331,13 +1663,13 @@ static dt_status call_nn_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_70[] = {
+static const dtt_item items_84[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_71[] = {
+static const dtt_cell cells_85[] = {
   {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_70, items_10, cells_71, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_mse_loss = {"MSELoss", call_nn_mse_loss, items_84, items_10, cells_85, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1349,7 +1681,7 @@ static dt_status call_nn_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_70, items_10, cells_71, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_l1_loss = {"L1Loss", call_nn_l1_loss, items_84, items_10, cells_85, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1363,15 +1695,15 @@ static dt_status call_nn_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_72[] = {
+static const dtt_item items_86[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_73[] = {
+static const dtt_cell cells_87[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_72, items_10, cells_73, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_nll_loss = {"NLLLoss", call_nn_nll_loss, items_86, items_10, cells_87, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1386,16 +1718,16 @@ static dt_status call_nn_cross_entropy_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_74[] = {
+static const dtt_item items_88[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_75[] = {
+static const dtt_cell cells_89[] = {
   {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_74, items_10, cells_75, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_nn_cross_entropy_loss = {"CrossEntropyLoss", call_nn_cross_entropy_loss, items_88, items_10, cells_89, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1408,14 +1740,14 @@ static dt_status call_nn_bce_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_76[] = {
+static const dtt_item items_90[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_77[] = {
+static const dtt_cell cells_91[] = {
   {0}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_76, items_10, cells_77, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_bce_loss = {"BCELoss", call_nn_bce_loss, items_90, items_10, cells_91, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1429,15 +1761,254 @@ static dt_status call_nn_bce_with_logits_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_78[] = {
+static const dtt_item items_92[] = {
   {"weight", NULL, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_79[] = {
+static const dtt_cell cells_93[] = {
   {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_78, items_10, cells_79, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_bce_with_logits_loss = {"BCEWithLogitsLoss", call_nn_bce_with_logits_loss, items_92, items_10, cells_93, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_nn_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_smooth_l1_loss_options o_options = DT_NN_SMOOTH_L1_LOSS_OPTIONS_INIT;
+  o_options.reduction = (dt_reduction)a[0].i;
+  o_options.beta = (double)a[1].f;
+  dt_status status;
+  status = dt_nn_smooth_l1_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_94[] = {
+  {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
+  {"beta", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_95[] = {
+  {DT_REDUCTION_MEAN}, {.f = 1.0},
+};
+static const dtt_function function_nn_smooth_l1_loss = {"SmoothL1Loss", call_nn_smooth_l1_loss, items_94, items_10, cells_95, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_huber_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_huber_loss_options o_options = DT_NN_HUBER_LOSS_OPTIONS_INIT;
+  o_options.reduction = (dt_reduction)a[0].i;
+  o_options.delta = (double)a[1].f;
+  dt_status status;
+  status = dt_nn_huber_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_96[] = {
+  {"reduction", &enum_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
+  {"delta", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_function function_nn_huber_loss = {"HuberLoss", call_nn_huber_loss, items_96, items_10, cells_95, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_kl_div_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_kl_div_loss_options o_options = DT_NN_KL_DIV_LOSS_OPTIONS_INIT;
+  o_options.reduction = (dt_divergence_reduction)a[0].i;
+  o_options.log_target = (int32_t)a[1].i;
+  dt_status status;
+  status = dt_nn_kl_div_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_97[] = {
+  {"reduction", &enum_divergence_reduction, DTT_ENUM, 0, 0, 0, 0, 0, 0},
+  {"log_target", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_98[] = {
+  {DT_DIVERGENCE_REDUCTION_MEAN}, {0},
+};
+static const dtt_function function_nn_kl_div_loss = {"KLDivLoss", call_nn_kl_div_loss, items_97, items_10, cells_98, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_poisson_nll_loss_options o_options = DT_NN_POISSON_NLL_LOSS_OPTIONS_INIT;
+  o_options.log_input = (int32_t)a[0].i;
+  o_options.full = (int32_t)a[1].i;
+  o_options.eps = (double)a[2].f;
+  o_options.reduction = (dt_reduction)a[3].i;
+  dt_status status;
+  status = dt_nn_poisson_nll_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_99[] = {
+  {"log_input", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
+  {"full", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_100[] = {
+  {1}, {0}, {.f = 1e-08}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_nn_poisson_nll_loss = {"PoissonNLLLoss", call_nn_poisson_nll_loss, items_99, items_10, cells_100, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_nn_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_gaussian_nll_loss_options o_options = DT_NN_GAUSSIAN_NLL_LOSS_OPTIONS_INIT;
+  o_options.full = (int32_t)a[0].i;
+  o_options.eps = (double)a[1].f;
+  o_options.reduction = (dt_reduction)a[2].i;
+  dt_status status;
+  status = dt_nn_gaussian_nll_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_101[] = {
+  {"full", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_102[] = {
+  {0}, {.f = 1e-06}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_nn_gaussian_nll_loss = {"GaussianNLLLoss", call_nn_gaussian_nll_loss, items_101, items_10, cells_102, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_nn_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_soft_margin_loss_options o_options = DT_NN_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  o_options.reduction = (dt_reduction)a[0].i;
+  dt_status status;
+  status = dt_nn_soft_margin_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_soft_margin_loss = {"SoftMarginLoss", call_nn_soft_margin_loss, items_84, items_10, cells_85, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_nn_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_hinge_embedding_loss_options o_options = DT_NN_HINGE_EMBEDDING_LOSS_OPTIONS_INIT;
+  o_options.margin = (double)a[0].f;
+  o_options.reduction = (dt_reduction)a[1].i;
+  dt_status status;
+  status = dt_nn_hinge_embedding_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_103[] = {
+  {"margin", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 1, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_104[] = {
+  {.f = 1.0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_nn_hinge_embedding_loss = {"HingeEmbeddingLoss", call_nn_hinge_embedding_loss, items_103, items_10, cells_104, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_margin_ranking_loss_options o_options = DT_NN_MARGIN_RANKING_LOSS_OPTIONS_INIT;
+  o_options.margin = (double)a[0].f;
+  o_options.reduction = (dt_reduction)a[1].i;
+  dt_status status;
+  status = dt_nn_margin_ranking_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_cell cells_105[] = {
+  {.f = 0.0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_nn_margin_ranking_loss = {"MarginRankingLoss", call_nn_margin_ranking_loss, items_103, items_10, cells_105, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_cosine_embedding_loss_options o_options = DT_NN_COSINE_EMBEDDING_LOSS_OPTIONS_INIT;
+  o_options.margin = (double)a[0].f;
+  o_options.reduction = (dt_reduction)a[1].i;
+  dt_status status;
+  status = dt_nn_cosine_embedding_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_cosine_embedding_loss = {"CosineEmbeddingLoss", call_nn_cosine_embedding_loss, items_103, items_10, cells_105, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_nn_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_triplet_margin_loss_options o_options = DT_NN_TRIPLET_MARGIN_LOSS_OPTIONS_INIT;
+  o_options.margin = (double)a[0].f;
+  o_options.p = (double)a[1].f;
+  o_options.eps = (double)a[2].f;
+  o_options.swap = (int32_t)a[3].i;
+  o_options.reduction = (dt_reduction)a[4].i;
+  dt_status status;
+  status = dt_nn_triplet_margin_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_106[] = {
+  {"margin", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
+  {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"swap", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_107[] = {
+  {.f = 1.0}, {.f = 2.0}, {.f = 1e-06}, {0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_nn_triplet_margin_loss = {"TripletMarginLoss", call_nn_triplet_margin_loss, items_106, items_10, cells_107, 5, 1, 5, 0, 0, NULL};
+
+static dt_status call_nn_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_multi_margin_loss_options o_options = DT_NN_MULTI_MARGIN_LOSS_OPTIONS_INIT;
+  o_options.p = (int64_t)a[0].i;
+  o_options.margin = (double)a[1].f;
+  o_options.weight = (dt_tensor *)a[2].p;
+  o_options.reduction = (dt_reduction)a[3].i;
+  dt_status status;
+  status = dt_nn_multi_margin_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_108[] = {
+  {"p", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
+  {"margin", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_109[] = {
+  {1}, {.f = 1.0}, {0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_nn_multi_margin_loss = {"MultiMarginLoss", call_nn_multi_margin_loss, items_108, items_10, cells_109, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_nn_multi_label_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_multi_label_margin_loss_options o_options = DT_NN_MULTI_LABEL_MARGIN_LOSS_OPTIONS_INIT;
+  o_options.reduction = (dt_reduction)a[0].i;
+  dt_status status;
+  status = dt_nn_multi_label_margin_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_multi_label_margin_loss = {"MultiLabelMarginLoss", call_nn_multi_label_margin_loss, items_84, items_10, cells_85, 1, 1, 1, 0, 0, NULL};
+
+static dt_status call_nn_multi_label_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_module *r_out = NULL;
+  dt_nn_multi_label_soft_margin_loss_options o_options = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
+  o_options.weight = (dt_tensor *)a[0].p;
+  o_options.reduction = (dt_reduction)a[1].i;
+  dt_status status;
+  status = dt_nn_multi_label_soft_margin_loss(&o_options, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_nn_multi_label_soft_margin_loss = {"MultiLabelSoftMarginLoss", call_nn_multi_label_soft_margin_loss, items_90, items_10, cells_91, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1447,11 +2018,11 @@ static dt_status call_nn_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_80[] = {
+static const dtt_item items_110[] = {
   {"dim", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"unflattened_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_unflatten = {"Unflatten", call_nn_unflatten, items_80, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_unflatten = {"Unflatten", call_nn_unflatten, items_110, items_10, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_fold(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1470,17 +2041,17 @@ static dt_status call_nn_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_81[] = {
+static const dtt_item items_111[] = {
   {"output_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 8, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_82[] = {
+static const dtt_cell cells_112[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_fold = {"Fold", call_nn_fold, items_81, items_10, cells_82, 5, 1, 10, 0, 0, NULL};
+static const dtt_function function_nn_fold = {"Fold", call_nn_fold, items_111, items_10, cells_112, 5, 1, 10, 0, 0, NULL};
 
 static dt_status call_nn_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1497,16 +2068,16 @@ static dt_status call_nn_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_83[] = {
+static const dtt_item items_113[] = {
   {"kernel_size", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 2, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 4, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_84[] = {
+static const dtt_cell cells_114[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_nn_unfold = {"Unfold", call_nn_unfold, items_83, items_10, cells_84, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_nn_unfold = {"Unfold", call_nn_unfold, items_113, items_10, cells_114, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_nn_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1516,10 +2087,10 @@ static dt_status call_nn_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_85[] = {
+static const dtt_item items_115[] = {
   {"upscale_factor", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_pixel_shuffle = {"PixelShuffle", call_nn_pixel_shuffle, items_85, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_pixel_shuffle = {"PixelShuffle", call_nn_pixel_shuffle, items_115, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1529,10 +2100,10 @@ static dt_status call_nn_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_86[] = {
+static const dtt_item items_116[] = {
   {"downscale_factor", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_pixel_unshuffle = {"PixelUnshuffle", call_nn_pixel_unshuffle, items_86, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_pixel_unshuffle = {"PixelUnshuffle", call_nn_pixel_unshuffle, items_116, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1542,10 +2113,10 @@ static dt_status call_nn_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_87[] = {
+static const dtt_item items_117[] = {
   {"groups", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_channel_shuffle = {"ChannelShuffle", call_nn_channel_shuffle, items_87, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nn_channel_shuffle = {"ChannelShuffle", call_nn_channel_shuffle, items_117, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1555,10 +2126,10 @@ static dt_status call_nn_zero_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_88[] = {
+static const dtt_item items_118[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_nn_zero_pad1d = {"ZeroPad1d", call_nn_zero_pad1d, items_88, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad1d = {"ZeroPad1d", call_nn_zero_pad1d, items_118, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1568,10 +2139,10 @@ static dt_status call_nn_zero_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_89[] = {
+static const dtt_item items_119[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 4},
 };
-static const dtt_function function_nn_zero_pad2d = {"ZeroPad2d", call_nn_zero_pad2d, items_89, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad2d = {"ZeroPad2d", call_nn_zero_pad2d, items_119, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_zero_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1581,10 +2152,10 @@ static dt_status call_nn_zero_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_90[] = {
+static const dtt_item items_120[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 6},
 };
-static const dtt_function function_nn_zero_pad3d = {"ZeroPad3d", call_nn_zero_pad3d, items_90, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_zero_pad3d = {"ZeroPad3d", call_nn_zero_pad3d, items_120, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1594,11 +2165,11 @@ static dt_status call_nn_constant_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_91[] = {
+static const dtt_item items_121[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 2},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad1d = {"ConstantPad1d", call_nn_constant_pad1d, items_91, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad1d = {"ConstantPad1d", call_nn_constant_pad1d, items_121, items_10, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1608,11 +2179,11 @@ static dt_status call_nn_constant_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_92[] = {
+static const dtt_item items_122[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 4},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad2d = {"ConstantPad2d", call_nn_constant_pad2d, items_92, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad2d = {"ConstantPad2d", call_nn_constant_pad2d, items_122, items_10, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_constant_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1622,11 +2193,11 @@ static dt_status call_nn_constant_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_93[] = {
+static const dtt_item items_123[] = {
   {"padding", NULL, DTT_I64, 0, 1, 0, 0, 1, 6},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_nn_constant_pad3d = {"ConstantPad3d", call_nn_constant_pad3d, items_93, items_10, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_nn_constant_pad3d = {"ConstantPad3d", call_nn_constant_pad3d, items_123, items_10, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1636,7 +2207,7 @@ static dt_status call_nn_reflection_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad1d = {"ReflectionPad1d", call_nn_reflection_pad1d, items_88, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad1d = {"ReflectionPad1d", call_nn_reflection_pad1d, items_118, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1646,7 +2217,7 @@ static dt_status call_nn_reflection_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad2d = {"ReflectionPad2d", call_nn_reflection_pad2d, items_89, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad2d = {"ReflectionPad2d", call_nn_reflection_pad2d, items_119, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_reflection_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1656,7 +2227,7 @@ static dt_status call_nn_reflection_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_reflection_pad3d = {"ReflectionPad3d", call_nn_reflection_pad3d, items_90, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_reflection_pad3d = {"ReflectionPad3d", call_nn_reflection_pad3d, items_120, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1666,7 +2237,7 @@ static dt_status call_nn_replication_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad1d = {"ReplicationPad1d", call_nn_replication_pad1d, items_88, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad1d = {"ReplicationPad1d", call_nn_replication_pad1d, items_118, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1676,7 +2247,7 @@ static dt_status call_nn_replication_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad2d = {"ReplicationPad2d", call_nn_replication_pad2d, items_89, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad2d = {"ReplicationPad2d", call_nn_replication_pad2d, items_119, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_replication_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1686,7 +2257,7 @@ static dt_status call_nn_replication_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_replication_pad3d = {"ReplicationPad3d", call_nn_replication_pad3d, items_90, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_replication_pad3d = {"ReplicationPad3d", call_nn_replication_pad3d, items_120, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad1d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1696,7 +2267,7 @@ static dt_status call_nn_circular_pad1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad1d = {"CircularPad1d", call_nn_circular_pad1d, items_88, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad1d = {"CircularPad1d", call_nn_circular_pad1d, items_118, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad2d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1706,7 +2277,7 @@ static dt_status call_nn_circular_pad2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad2d = {"CircularPad2d", call_nn_circular_pad2d, items_89, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad2d = {"CircularPad2d", call_nn_circular_pad2d, items_119, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_nn_circular_pad3d(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -1716,7 +2287,7 @@ static dt_status call_nn_circular_pad3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nn_circular_pad3d = {"CircularPad3d", call_nn_circular_pad3d, items_90, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_nn_circular_pad3d = {"CircularPad3d", call_nn_circular_pad3d, items_120, items_10, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1733,7 +2304,7 @@ static dt_status call_optim_sgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_94[] = {
+static const dtt_item items_124[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"momentum", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1742,13 +2313,13 @@ static const dtt_item items_94[] = {
   {"nesterov", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_95[] = {
+static const dtt_item items_125[] = {
   {"out", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_96[] = {
+static const dtt_cell cells_126[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_94, items_95, cells_96, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_sgd = {"SGD", call_optim_sgd, items_124, items_125, cells_126, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1767,7 +2338,7 @@ static dt_status call_optim_adam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_97[] = {
+static const dtt_item items_127[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1778,10 +2349,10 @@ static const dtt_item items_97[] = {
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"decoupled_weight_decay", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_98[] = {
+static const dtt_cell cells_128[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0}, {0},
 };
-static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_97, items_95, cells_98, 9, 1, 10, 0, 0, NULL};
+static const dtt_function function_optim_adam = {"Adam", call_optim_adam, items_127, items_125, cells_128, 9, 1, 10, 0, 0, NULL};
 
 static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1799,7 +2370,7 @@ static dt_status call_optim_adamw(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_99[] = {
+static const dtt_item items_129[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1809,10 +2380,10 @@ static const dtt_item items_99[] = {
   {"amsgrad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_100[] = {
+static const dtt_cell cells_130[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.01}, {0}, {0},
 };
-static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_99, items_95, cells_100, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_adamw = {"AdamW", call_optim_adamw, items_129, items_125, cells_130, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_rmsprop(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1830,7 +2401,7 @@ static dt_status call_optim_rmsprop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_101[] = {
+static const dtt_item items_131[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1840,10 +2411,10 @@ static const dtt_item items_101[] = {
   {"centered", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_102[] = {
+static const dtt_cell cells_132[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.99}, {.f = 1e-08}, {.f = 0.0}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_rmsprop = {"RMSprop", call_optim_rmsprop, items_101, items_95, cells_102, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_rmsprop = {"RMSprop", call_optim_rmsprop, items_131, items_125, cells_132, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_adagrad(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1860,7 +2431,7 @@ static dt_status call_optim_adagrad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_103[] = {
+static const dtt_item items_133[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"lr_decay", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1869,10 +2440,10 @@ static const dtt_item items_103[] = {
   {"eps", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_104[] = {
+static const dtt_cell cells_134[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.0}, {.f = 0.0}, {.f = 0.0}, {.f = 1e-10}, {0},
 };
-static const dtt_function function_optim_adagrad = {"Adagrad", call_optim_adagrad, items_103, items_95, cells_104, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_adagrad = {"Adagrad", call_optim_adagrad, items_133, items_125, cells_134, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_adadelta(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1888,7 +2459,7 @@ static dt_status call_optim_adadelta(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_105[] = {
+static const dtt_item items_135[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"rho", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1896,10 +2467,10 @@ static const dtt_item items_105[] = {
   {"weight_decay", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_106[] = {
+static const dtt_cell cells_136[] = {
   {0}, {0}, {.f = 1.0}, {.f = 0.9}, {.f = 1e-06}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_adadelta = {"Adadelta", call_optim_adadelta, items_105, items_95, cells_106, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_optim_adadelta = {"Adadelta", call_optim_adadelta, items_135, items_125, cells_136, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_optim_adamax(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1916,7 +2487,7 @@ static dt_status call_optim_adamax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_107[] = {
+static const dtt_item items_137[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1925,10 +2496,10 @@ static const dtt_item items_107[] = {
   {"weight_decay", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_108[] = {
+static const dtt_cell cells_138[] = {
   {0}, {0}, {.f = 0.002}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_adamax = {"Adamax", call_optim_adamax, items_107, items_95, cells_108, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_adamax = {"Adamax", call_optim_adamax, items_137, items_125, cells_138, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_nadam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1947,7 +2518,7 @@ static dt_status call_optim_nadam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_109[] = {
+static const dtt_item items_139[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1958,10 +2529,10 @@ static const dtt_item items_109[] = {
   {"decoupled_weight_decay", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_110[] = {
+static const dtt_cell cells_140[] = {
   {0}, {0}, {.f = 0.002}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {.f = 0.004}, {0}, {0},
 };
-static const dtt_function function_optim_nadam = {"NAdam", call_optim_nadam, items_109, items_95, cells_110, 9, 1, 10, 0, 0, NULL};
+static const dtt_function function_optim_nadam = {"NAdam", call_optim_nadam, items_139, items_125, cells_140, 9, 1, 10, 0, 0, NULL};
 
 static dt_status call_optim_radam(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -1979,7 +2550,7 @@ static dt_status call_optim_radam(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_111[] = {
+static const dtt_item items_141[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"beta1", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -1989,10 +2560,10 @@ static const dtt_item items_111[] = {
   {"decoupled_weight_decay", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_112[] = {
+static const dtt_cell cells_142[] = {
   {0}, {0}, {.f = 0.001}, {.f = 0.9}, {.f = 0.999}, {.f = 1e-08}, {.f = 0.0}, {0}, {0},
 };
-static const dtt_function function_optim_radam = {"RAdam", call_optim_radam, items_111, items_95, cells_112, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_optim_radam = {"RAdam", call_optim_radam, items_141, items_125, cells_142, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_optim_asgd(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2009,7 +2580,7 @@ static dt_status call_optim_asgd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_113[] = {
+static const dtt_item items_143[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"lambd", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2018,10 +2589,10 @@ static const dtt_item items_113[] = {
   {"weight_decay", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_114[] = {
+static const dtt_cell cells_144[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.0001}, {.f = 0.75}, {.f = 1000000.0}, {.f = 0.0}, {0},
 };
-static const dtt_function function_optim_asgd = {"ASGD", call_optim_asgd, items_113, items_95, cells_114, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_asgd = {"ASGD", call_optim_asgd, items_143, items_125, cells_144, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_rprop(const dtt_cell *a, dtt_cell *r) {
   dt_optimizer *r_out = NULL;
@@ -2038,7 +2609,7 @@ static dt_status call_optim_rprop(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_115[] = {
+static const dtt_item items_145[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"lr", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"etaminus", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
@@ -2047,10 +2618,10 @@ static const dtt_item items_115[] = {
   {"step_size_max", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"maximize", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_116[] = {
+static const dtt_cell cells_146[] = {
   {0}, {0}, {.f = 0.01}, {.f = 0.5}, {.f = 1.2}, {.f = 1e-06}, {.f = 50.0}, {0},
 };
-static const dtt_function function_optim_rprop = {"Rprop", call_optim_rprop, items_115, items_95, cells_116, 7, 1, 8, 0, 0, NULL};
+static const dtt_function function_optim_rprop = {"Rprop", call_optim_rprop, items_145, items_125, cells_146, 7, 1, 8, 0, 0, NULL};
 
 static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -2060,18 +2631,107 @@ static dt_status call_optim_step_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_117[] = {
+static const dtt_item items_147[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"step_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"gamma", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_118[] = {
+static const dtt_item items_148[] = {
   {"out", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_119[] = {
+static const dtt_cell cells_149[] = {
   {0}, {0}, {.f = 0.1},
 };
-static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_117, items_118, cells_119, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_step_lr = {"StepLR", call_optim_step_lr, items_147, items_148, cells_149, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_optim_multi_step_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_multi_step_lr(
+    (dt_optimizer *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (double)a[3].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_150[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"milestones", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
+  {"gamma", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_151[] = {
+  {0}, {0}, {0}, {.f = 0.1},
+};
+static const dtt_function function_optim_multi_step_lr = {"MultiStepLR", call_optim_multi_step_lr, items_150, items_148, cells_151, 3, 1, 4, 0, 0, NULL};
+
+static dt_status call_optim_constant_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_constant_lr((dt_optimizer *)a[0].p, (double)a[1].f, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_152[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"factor", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"total_iters", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_153[] = {
+  {0}, {.f = 0.3333333333333333}, {5},
+};
+static const dtt_function function_optim_constant_lr = {"ConstantLR", call_optim_constant_lr, items_152, items_148, cells_153, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_optim_linear_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_linear_lr(
+    (dt_optimizer *)a[0].p, (double)a[1].f, (double)a[2].f, (int64_t)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_154[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"start_factor", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"end_factor", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"total_iters", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_155[] = {
+  {0}, {.f = 0.3333333333333333}, {.f = 1.0}, {5},
+};
+static const dtt_function function_optim_linear_lr = {"LinearLR", call_optim_linear_lr, items_154, items_148, cells_155, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_optim_exponential_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_exponential_lr((dt_optimizer *)a[0].p, (double)a[1].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_156[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"gamma", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
+};
+static const dtt_function function_optim_exponential_lr = {"ExponentialLR", call_optim_exponential_lr, items_156, items_148, cells_30, 2, 1, 2, 0, 0, NULL};
+
+static dt_status call_optim_polynomial_lr(const dtt_cell *a, dtt_cell *r) {
+  dt_lr_scheduler *r_out = NULL;
+  dt_status status;
+  status = dt_optim_polynomial_lr((dt_optimizer *)a[0].p, (int64_t)a[1].i, (double)a[2].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_157[] = {
+  {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"total_iters", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
+  {"power", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_158[] = {
+  {0}, {5}, {.f = 1.0},
+};
+static const dtt_function function_optim_polynomial_lr = {"PolynomialLR", call_optim_polynomial_lr, items_157, items_148, cells_158, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) {
   dt_lr_scheduler *r_out = NULL;
@@ -2082,15 +2742,15 @@ static dt_status call_optim_cosine_annealing_lr(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_120[] = {
+static const dtt_item items_159[] = {
   {"optimizer", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"t_max", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"eta_min", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_121[] = {
+static const dtt_cell cells_160[] = {
   {0}, {0}, {.f = 0.0},
 };
-static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_120, items_118, cells_121, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optim_cosine_annealing_lr = {"CosineAnnealingLR", call_optim_cosine_annealing_lr, items_159, items_148, cells_160, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2102,17 +2762,17 @@ static dt_status call_tensor_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_122[] = {
+static const dtt_item items_161[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"gradient", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 2, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 5, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_123[] = {
+static const dtt_cell cells_162[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_122, NULL, cells_123, 5, 0, 7, 0, 0, NULL};
+static const dtt_function function_tensor_backward = {"backward", call_tensor_backward, items_161, NULL, cells_162, 5, 0, 7, 0, 0, NULL};
 
 static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2124,14 +2784,14 @@ static dt_status call_autograd_backward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_124[] = {
+static const dtt_item items_163[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"grad_tensors", NULL, DTT_TENSOR, 2, 1, 0, 1, 0, 0},
   {"retain_graph", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
   {"create_graph", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"inputs", NULL, DTT_TENSOR, 7, 1, 1, 0, 0, 0},
 };
-static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_124, NULL, cells_21, 5, 0, 9, 0, 0, NULL};
+static const dtt_function function_autograd_backward = {"backward", call_autograd_backward, items_163, NULL, cells_21, 5, 0, 9, 0, 0, NULL};
 
 static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -2145,7 +2805,7 @@ static dt_status call_autograd_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_125[] = {
+static const dtt_item items_164[] = {
   {"outputs", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
   {"grad_outputs", NULL, DTT_TENSOR, 4, 1, 0, 1, 0, 0},
@@ -2153,10 +2813,10 @@ static const dtt_item items_125[] = {
   {"create_graph", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"allow_unused", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_126[] = {
+static const dtt_item items_165[] = {
   {"out", &dtt_handle_tensor_list, DTT_TENSOR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_125, items_126, cells_82, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_autograd_grad = {"grad", call_autograd_grad, items_164, items_165, cells_112, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   dt_hook *r_out = NULL;
@@ -2167,14 +2827,14 @@ static dt_status call_tensor_register_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_127[] = {
+static const dtt_item items_166[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"hook", &callback_tensor_hook, DTT_CALLBACK, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_128[] = {
+static const dtt_item items_167[] = {
   {"out", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_127, items_128, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_register_hook = {"register_hook", call_tensor_register_hook, items_166, items_167, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_register_post_accumulate_grad_hook(const dtt_cell *a, dtt_cell *r) {
   dt_hook *r_out = NULL;
@@ -2185,7 +2845,7 @@ static dt_status call_tensor_register_post_accumulate_grad_hook(const dtt_cell *
   return status;
 }
 
-static const dtt_function function_tensor_register_post_accumulate_grad_hook = {"register_post_accumulate_grad_hook", call_tensor_register_post_accumulate_grad_hook, items_127, items_128, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_register_post_accumulate_grad_hook = {"register_post_accumulate_grad_hook", call_tensor_register_post_accumulate_grad_hook, items_166, items_167, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2194,10 +2854,10 @@ static dt_status call_hook_remove(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_129[] = {
+static const dtt_item items_168[] = {
   {"self", &dtt_handle_hook, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_129, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_hook_remove = {"remove", call_hook_remove, items_168, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -2211,7 +2871,7 @@ static dt_status call_custom_function(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_130[] = {
+static const dtt_item items_169[] = {
   {"name", NULL, DTT_STR, 0, 0, 1, 0, 1, 0},
   {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"outputs", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -2219,7 +2879,7 @@ static const dtt_item items_130[] = {
   {"backward", &callback_custom_backward, DTT_CALLBACK, 7, 0, 0, 0, 1, 0},
   {"dirty", NULL, DTT_TENSOR, 8, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_130, items_126, cells_82, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_custom_function = {"custom_function", call_custom_function, items_169, items_165, cells_112, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2232,7 +2892,7 @@ static dt_status call_conv1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_131[] = {
+static const dtt_item items_170[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2241,19 +2901,19 @@ static const dtt_item items_131[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_132[] = {
+static const dtt_item items_171[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_133[] = {
+static const int64_t numbers_172[] = {
   1
 };
-static const int64_t numbers_134[] = {
+static const int64_t numbers_173[] = {
   0
 };
-static const dtt_cell cells_135[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_133}, {1}, {.p = (void *)numbers_134}, {1}, {.p = (void *)numbers_133}, {1}, {1},
+static const dtt_cell cells_174[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_172}, {1}, {.p = (void *)numbers_173}, {1}, {.p = (void *)numbers_172}, {1}, {1},
 };
-static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_131, items_132, cells_135, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv1d = {"conv1d", call_conv1d, items_170, items_171, cells_174, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2266,7 +2926,7 @@ static dt_status call_conv1d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_136[] = {
+static const dtt_item items_175[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2275,10 +2935,10 @@ static const dtt_item items_136[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_137[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_133}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_133}, {1}, {1},
+static const dtt_cell cells_176[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_172}, {1}, {.p = (void *)"valid"}, {.p = (void *)numbers_172}, {1}, {1},
 };
-static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_136, items_132, cells_137, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv1d_padding = {"conv1d_padding", call_conv1d_padding, items_175, items_171, cells_176, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2291,7 +2951,7 @@ static dt_status call_conv_transpose1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_138[] = {
+static const dtt_item items_177[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2301,10 +2961,10 @@ static const dtt_item items_138[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 1},
 };
-static const dtt_cell cells_139[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_133}, {1}, {.p = (void *)numbers_134}, {1}, {.p = (void *)numbers_134}, {1}, {1}, {.p = (void *)numbers_133}, {1},
+static const dtt_cell cells_178[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_172}, {1}, {.p = (void *)numbers_173}, {1}, {.p = (void *)numbers_173}, {1}, {1}, {.p = (void *)numbers_172}, {1},
 };
-static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_138, items_132, cells_139, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose1d = {"conv_transpose1d", call_conv_transpose1d, items_177, items_171, cells_178, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2317,7 +2977,7 @@ static dt_status call_conv2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_140[] = {
+static const dtt_item items_179[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2326,16 +2986,16 @@ static const dtt_item items_140[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_141[] = {
+static const int64_t numbers_180[] = {
   1, 1
 };
-static const int64_t numbers_142[] = {
+static const int64_t numbers_181[] = {
   0, 0
 };
-static const dtt_cell cells_143[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_141}, {2}, {1},
+static const dtt_cell cells_182[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_180}, {2}, {1},
 };
-static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_140, items_132, cells_143, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv2d = {"conv2d", call_conv2d, items_179, items_171, cells_182, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2348,7 +3008,7 @@ static dt_status call_conv2d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_144[] = {
+static const dtt_item items_183[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2357,10 +3017,10 @@ static const dtt_item items_144[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_145[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_141}, {2}, {1},
+static const dtt_cell cells_184[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)"valid"}, {.p = (void *)numbers_180}, {2}, {1},
 };
-static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_144, items_132, cells_145, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv2d_padding = {"conv2d_padding", call_conv2d_padding, items_183, items_171, cells_184, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2373,7 +3033,7 @@ static dt_status call_conv_transpose2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_146[] = {
+static const dtt_item items_185[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2383,10 +3043,10 @@ static const dtt_item items_146[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_147[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_142}, {2}, {1}, {.p = (void *)numbers_141}, {2},
+static const dtt_cell cells_186[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_181}, {2}, {1}, {.p = (void *)numbers_180}, {2},
 };
-static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_146, items_132, cells_147, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose2d = {"conv_transpose2d", call_conv_transpose2d, items_185, items_171, cells_186, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2399,7 +3059,7 @@ static dt_status call_conv3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_148[] = {
+static const dtt_item items_187[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2408,16 +3068,16 @@ static const dtt_item items_148[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
 };
-static const int64_t numbers_149[] = {
+static const int64_t numbers_188[] = {
   1, 1, 1
 };
-static const int64_t numbers_150[] = {
+static const int64_t numbers_189[] = {
   0, 0, 0
 };
-static const dtt_cell cells_151[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_149}, {3}, {.p = (void *)numbers_150}, {3}, {.p = (void *)numbers_149}, {3}, {1},
+static const dtt_cell cells_190[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_188}, {3}, {.p = (void *)numbers_189}, {3}, {.p = (void *)numbers_188}, {3}, {1},
 };
-static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_148, items_132, cells_151, 7, 1, 10, 0, 0, NULL};
+static const dtt_function function_conv3d = {"conv3d", call_conv3d, items_187, items_171, cells_190, 7, 1, 10, 0, 0, NULL};
 
 static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2430,7 +3090,7 @@ static dt_status call_conv3d_padding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_152[] = {
+static const dtt_item items_191[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2439,10 +3099,10 @@ static const dtt_item items_152[] = {
   {"dilation", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"groups", NULL, DTT_I64, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_153[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_149}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_149}, {3}, {1},
+static const dtt_cell cells_192[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_188}, {3}, {.p = (void *)"valid"}, {.p = (void *)numbers_188}, {3}, {1},
 };
-static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_152, items_132, cells_153, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_conv3d_padding = {"conv3d_padding", call_conv3d_padding, items_191, items_171, cells_192, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2455,7 +3115,7 @@ static dt_status call_conv_transpose3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_154[] = {
+static const dtt_item items_193[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -2465,10 +3125,10 @@ static const dtt_item items_154[] = {
   {"groups", NULL, DTT_I64, 9, 0, 0, 0, 0, 0},
   {"dilation", NULL, DTT_I64, 10, 1, 0, 0, 0, 3},
 };
-static const dtt_cell cells_155[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_149}, {3}, {.p = (void *)numbers_150}, {3}, {.p = (void *)numbers_150}, {3}, {1}, {.p = (void *)numbers_149}, {3},
+static const dtt_cell cells_194[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_188}, {3}, {.p = (void *)numbers_189}, {3}, {.p = (void *)numbers_189}, {3}, {1}, {.p = (void *)numbers_188}, {3},
 };
-static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_154, items_132, cells_155, 8, 1, 12, 0, 0, NULL};
+static const dtt_function function_conv_transpose3d = {"conv_transpose3d", call_conv_transpose3d, items_193, items_171, cells_194, 8, 1, 12, 0, 0, NULL};
 
 static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2480,14 +3140,14 @@ static dt_status call_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_156[] = {
+static const dtt_item items_195[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty = {"empty", call_empty, items_156, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_empty = {"empty", call_empty, items_195, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2499,14 +3159,14 @@ static dt_status call_empty_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_157[] = {
+static const dtt_item items_196[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_empty_strided = {"empty_strided", call_empty_strided, items_157, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_empty_strided = {"empty_strided", call_empty_strided, items_196, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_new_empty_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2519,7 +3179,7 @@ static dt_status call_new_empty_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_158[] = {
+static const dtt_item items_197[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
@@ -2527,7 +3187,7 @@ static const dtt_item items_158[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty_strided = {"new_empty_strided", call_new_empty_strided, items_158, items_132, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_new_empty_strided = {"new_empty_strided", call_new_empty_strided, items_197, items_171, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2539,13 +3199,13 @@ static dt_status call_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_159[] = {
+static const dtt_item items_198[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_zeros = {"zeros", call_zeros, items_159, items_132, cells_32, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros = {"zeros", call_zeros, items_198, items_171, cells_32, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2557,7 +3217,7 @@ static dt_status call_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones = {"ones", call_ones, items_159, items_132, cells_32, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones = {"ones", call_ones, items_198, items_171, cells_32, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2570,14 +3230,14 @@ static dt_status call_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_160[] = {
+static const dtt_item items_199[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 2, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 5, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_full = {"full", call_full, items_160, items_132, cells_21, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_full = {"full", call_full, items_199, items_171, cells_21, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2590,7 +3250,7 @@ static dt_status call_arange(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_161[] = {
+static const dtt_item items_200[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
@@ -2598,10 +3258,10 @@ static const dtt_item items_161[] = {
   {"device", NULL, DTT_DEVICE, 10, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 12, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_162[] = {
+static const dtt_cell cells_201[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_arange = {"arange", call_arange, items_161, items_132, cells_162, 6, 1, 13, 0, 0, NULL};
+static const dtt_function function_arange = {"arange", call_arange, items_200, items_171, cells_201, 6, 1, 13, 0, 0, NULL};
 
 static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2614,7 +3274,7 @@ static dt_status call_linspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_163[] = {
+static const dtt_item items_202[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -2622,10 +3282,10 @@ static const dtt_item items_163[] = {
   {"device", NULL, DTT_DEVICE, 8, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 10, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_164[] = {
+static const dtt_cell cells_203[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linspace = {"linspace", call_linspace, items_163, items_132, cells_164, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_linspace = {"linspace", call_linspace, items_202, items_171, cells_203, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_logspace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2638,7 +3298,7 @@ static dt_status call_logspace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_165[] = {
+static const dtt_item items_204[] = {
   {"start", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
   {"steps", NULL, DTT_I64, 6, 0, 0, 0, 1, 0},
@@ -2647,10 +3307,10 @@ static const dtt_item items_165[] = {
   {"device", NULL, DTT_DEVICE, 9, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 11, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_166[] = {
+static const dtt_cell cells_205[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 10.0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_logspace = {"logspace", call_logspace, items_165, items_132, cells_166, 7, 1, 12, 0, 0, NULL};
+static const dtt_function function_logspace = {"logspace", call_logspace, items_204, items_171, cells_205, 7, 1, 12, 0, 0, NULL};
 
 static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2663,14 +3323,14 @@ static dt_status call_eye(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_167[] = {
+static const dtt_item items_206[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"m", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_eye = {"eye", call_eye, items_167, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_eye = {"eye", call_eye, items_206, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2682,13 +3342,13 @@ static dt_status call_scalar_tensor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_168[] = {
+static const dtt_item items_207[] = {
   {"s", NULL, DTT_SCALAR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_168, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scalar_tensor = {"scalar_tensor", call_scalar_tensor, items_207, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2700,14 +3360,14 @@ static dt_status call_empty_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_169[] = {
+static const dtt_item items_208[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 2, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_169, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_empty_like = {"empty_like", call_empty_like, items_208, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2719,7 +3379,7 @@ static dt_status call_zeros_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_169, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_zeros_like = {"zeros_like", call_zeros_like, items_208, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2731,7 +3391,7 @@ static dt_status call_ones_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_169, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_ones_like = {"ones_like", call_ones_like, items_208, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2743,7 +3403,7 @@ static dt_status call_full_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_170[] = {
+static const dtt_item items_209[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
@@ -2751,7 +3411,7 @@ static const dtt_item items_170[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_full_like = {"full_like", call_full_like, items_170, items_132, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_full_like = {"full_like", call_full_like, items_209, items_171, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2763,14 +3423,14 @@ static dt_status call_new_empty(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_171[] = {
+static const dtt_item items_210[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_171, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_empty = {"new_empty", call_new_empty, items_210, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2782,7 +3442,7 @@ static dt_status call_new_zeros(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_171, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_zeros = {"new_zeros", call_new_zeros, items_210, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2794,7 +3454,7 @@ static dt_status call_new_ones(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_171, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_new_ones = {"new_ones", call_new_ones, items_210, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2807,7 +3467,7 @@ static dt_status call_new_full(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_172[] = {
+static const dtt_item items_211[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_SCALAR, 3, 0, 0, 0, 1, 0},
@@ -2815,7 +3475,7 @@ static const dtt_item items_172[] = {
   {"device", NULL, DTT_DEVICE, 7, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_new_full = {"new_full", call_new_full, items_172, items_132, cells_82, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_new_full = {"new_full", call_new_full, items_211, items_171, cells_112, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2827,14 +3487,14 @@ static dt_status call_from_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_173[] = {
+static const dtt_item items_212[] = {
   {"data", NULL, DTT_F64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_173, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_numbers = {"from_numbers", call_from_numbers, items_212, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2846,12 +3506,12 @@ static dt_status call_from_bools(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_174[] = {
+static const dtt_item items_213[] = {
   {"data", NULL, DTT_BOOL, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_174, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_from_bools = {"from_bools", call_from_bools, items_213, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2863,14 +3523,14 @@ static dt_status call_from_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_175[] = {
+static const dtt_item items_214[] = {
   {"data", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 5, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_175, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_from_ints = {"from_ints", call_from_ints, items_214, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -2878,13 +3538,13 @@ static dt_status call_to_ints(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_176[] = {
+static const dtt_item items_215[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_177[] = {
+static const dtt_item items_216[] = {
   {"out", NULL, DTT_I64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_176, items_177, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_ints = {"to_ints", call_to_ints, items_215, items_216, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -2892,10 +3552,10 @@ static dt_status call_to_numbers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_178[] = {
+static const dtt_item items_217[] = {
   {"out", NULL, DTT_F64, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_176, items_178, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_to_numbers = {"to_numbers", call_to_numbers, items_215, items_217, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2905,11 +3565,11 @@ static dt_status call_clone(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_179[] = {
+static const dtt_item items_218[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clone = {"clone", call_clone, items_179, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_clone = {"clone", call_clone, items_218, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2921,7 +3581,7 @@ static dt_status call_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_180[] = {
+static const dtt_item items_219[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
@@ -2929,7 +3589,7 @@ static const dtt_item items_180[] = {
   {"copy", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_to = {"to", call_to, items_180, items_132, cells_123, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_to = {"to", call_to, items_219, items_171, cells_162, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2939,7 +3599,7 @@ static dt_status call_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cpu = {"cpu", call_cpu, items_179, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_cpu = {"cpu", call_cpu, items_218, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2951,16 +3611,16 @@ static dt_status call_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_181[] = {
+static const dtt_item items_220[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"non_blocking", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_182[] = {
+static const dtt_cell cells_221[] = {
   {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_cuda = {"cuda", call_cuda, items_181, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cuda = {"cuda", call_cuda, items_220, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -2970,14 +3630,14 @@ static dt_status call_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_183[] = {
+static const dtt_item items_222[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_184[] = {
+static const dtt_cell cells_223[] = {
   {0}, {DT_MEMORY_FORMAT_CONTIGUOUS},
 };
-static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_183, items_132, cells_184, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_contiguous = {"contiguous", call_contiguous, items_222, items_171, cells_223, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -2986,12 +3646,12 @@ static dt_status call_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_185[] = {
+static const dtt_item items_224[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"non_blocking", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_copy_ = {"copy_", call_copy_, items_185, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_copy_ = {"copy_", call_copy_, items_224, NULL, cells_76, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3002,11 +3662,11 @@ static dt_status call_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_186[] = {
+static const dtt_item items_225[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_fill_ = {"fill_", call_fill_, items_186, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fill_ = {"fill_", call_fill_, items_225, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3015,7 +3675,7 @@ static dt_status call_zero_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_zero_ = {"zero_", call_zero_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_zero_ = {"zero_", call_zero_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   dt_dataset *r_out = NULL;
@@ -3025,13 +3685,13 @@ static dt_status call_dataset_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_187[] = {
+static const dtt_item items_226[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_item items_188[] = {
+static const dtt_item items_227[] = {
   {"out", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_187, items_188, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dataset_new = {"TensorDataset", call_dataset_new, items_226, items_227, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3041,13 +3701,13 @@ static dt_status call_dataset_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_189[] = {
+static const dtt_item items_228[] = {
   {"self", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_190[] = {
+static const dtt_item items_229[] = {
   {"out", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_dataset_len = {"len", call_dataset_len, items_189, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_dataset_len = {"len", call_dataset_len, items_228, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   dt_data_loader *r_out = NULL;
@@ -3064,7 +3724,7 @@ static dt_status call_data_loader_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_191[] = {
+static const dtt_item items_230[] = {
   {"dataset", &dtt_handle_dataset, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"batch_size", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"shuffle", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
@@ -3073,13 +3733,13 @@ static const dtt_item items_191[] = {
   {"prefetch_factor", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_192[] = {
+static const dtt_item items_231[] = {
   {"out", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_193[] = {
+static const dtt_cell cells_232[] = {
   {0}, {1}, {0}, {0}, {0}, {2}, {0},
 };
-static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_191, items_192, cells_193, 7, 1, 7, 0, 0, NULL};
+static const dtt_function function_data_loader_new = {"DataLoader", call_data_loader_new, items_230, items_231, cells_232, 7, 1, 7, 0, 0, NULL};
 
 static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3089,10 +3749,10 @@ static dt_status call_data_loader_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_194[] = {
+static const dtt_item items_233[] = {
   {"self", &dtt_handle_data_loader, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_194, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_len = {"len", call_data_loader_len, items_233, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3101,7 +3761,7 @@ static dt_status call_data_loader_start(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_194, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_start = {"start", call_data_loader_start, items_233, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -3111,7 +3771,7 @@ static dt_status call_data_loader_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_194, items_126, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_data_loader_next = {"next", call_data_loader_next, items_233, items_165, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3121,10 +3781,10 @@ static dt_status call_read_idx(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_195[] = {
+static const dtt_item items_234[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_195, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_read_idx = {"read_idx", call_read_idx, items_234, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3135,13 +3795,13 @@ static dt_status call_save_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_196[] = {
+static const dtt_item items_235[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_196, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_safetensors = {"save_safetensors", call_save_safetensors, items_235, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3153,14 +3813,14 @@ static dt_status call_load_safetensors_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_197[] = {
+static const dtt_item items_236[] = {
   {"data", NULL, DTT_BYTES, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_198[] = {
+static const dtt_item items_237[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"tensors", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_197, items_198, cells_30, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_safetensors_bytes = {"load_safetensors_bytes", call_load_safetensors_bytes, items_236, items_237, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3174,15 +3834,15 @@ static dt_status call_load_safetensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_199[] = {
+static const dtt_item items_238[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"progress", &callback_progress, DTT_CALLBACK, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_200[] = {
+static const dtt_cell cells_239[] = {
   {0}, {0}, {0}, {0},
 };
-static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_199, items_198, cells_200, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_safetensors = {"load_safetensors", call_load_safetensors, items_238, items_237, cells_239, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -3192,10 +3852,10 @@ static dt_status call_safetensors_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_201[] = {
+static const dtt_item items_240[] = {
   {"out", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_195, items_201, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_safetensors_names = {"safetensors_names", call_safetensors_names, items_234, items_240, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_checkpoint(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3206,7 +3866,7 @@ static dt_status call_save_checkpoint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_save_checkpoint = {"save_checkpoint", call_save_checkpoint, items_196, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_save_checkpoint = {"save_checkpoint", call_save_checkpoint, items_235, NULL, cells_32, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_load_checkpoint(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3220,7 +3880,7 @@ static dt_status call_load_checkpoint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_checkpoint = {"load_checkpoint", call_load_checkpoint, items_199, items_198, cells_200, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_load_checkpoint = {"load_checkpoint", call_load_checkpoint, items_238, items_237, cells_239, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_checkpoint_names(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_out = NULL;
@@ -3230,7 +3890,7 @@ static dt_status call_checkpoint_names(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_checkpoint_names = {"checkpoint_names", call_checkpoint_names, items_195, items_201, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_checkpoint_names = {"checkpoint_names", call_checkpoint_names, items_234, items_240, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_archive(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3241,12 +3901,12 @@ static dt_status call_save_archive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_202[] = {
+static const dtt_item items_241[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"records", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_save_archive = {"save_archive", call_save_archive, items_202, NULL, cells_182, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_save_archive = {"save_archive", call_save_archive, items_241, NULL, cells_221, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3258,11 +3918,11 @@ static dt_status call_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_203[] = {
+static const dtt_item items_242[] = {
   {"names", NULL, DTT_STR, 0, 1, 0, 0, 1, 0},
   {"records", NULL, DTT_TENSOR, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_archive_bytes = {"archive_bytes", call_archive_bytes, items_203, items_132, cells_200, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_archive_bytes = {"archive_bytes", call_archive_bytes, items_242, items_171, cells_239, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_load_archive(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3274,15 +3934,15 @@ static dt_status call_load_archive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_204[] = {
+static const dtt_item items_243[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"mmap", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_205[] = {
+static const dtt_item items_244[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"records", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_archive = {"load_archive", call_load_archive, items_204, items_205, cells_30, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_archive = {"load_archive", call_load_archive, items_243, items_244, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_load_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3294,7 +3954,7 @@ static dt_status call_load_archive_bytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_archive_bytes = {"load_archive_bytes", call_load_archive_bytes, items_197, items_205, cells_30, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_load_archive_bytes = {"load_archive_bytes", call_load_archive_bytes, items_236, items_244, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_save_npy(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3303,11 +3963,11 @@ static dt_status call_save_npy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_206[] = {
+static const dtt_item items_245[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"array", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_save_npy = {"save_npy", call_save_npy, items_206, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_save_npy = {"save_npy", call_save_npy, items_245, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_load_npy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3317,7 +3977,7 @@ static dt_status call_load_npy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_load_npy = {"load_npy", call_load_npy, items_195, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_load_npy = {"load_npy", call_load_npy, items_234, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_save_npz(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3328,12 +3988,12 @@ static dt_status call_save_npz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_207[] = {
+static const dtt_item items_246[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"arrays", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_save_npz = {"save_npz", call_save_npz, items_207, NULL, cells_182, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_save_npz = {"save_npz", call_save_npz, items_246, NULL, cells_221, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_load_npz(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -3346,15 +4006,15 @@ static dt_status call_load_npz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_208[] = {
+static const dtt_item items_247[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"only", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
 };
-static const dtt_item items_209[] = {
+static const dtt_item items_248[] = {
   {"names", &dtt_handle_string_list, DTT_STR, 0, 1, 0, 0, 0, 0},
   {"arrays", &dtt_handle_tensor_list, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_load_npz = {"load_npz", call_load_npz, items_208, items_209, cells_64, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_load_npz = {"load_npz", call_load_npz, items_247, items_248, cells_76, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_read_csv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -3371,7 +4031,7 @@ static dt_status call_read_csv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_210[] = {
+static const dtt_item items_249[] = {
   {"path", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"columns", NULL, DTT_STR, 1, 1, 1, 0, 0, 0},
   {"delimiter", NULL, DTT_STR, 3, 0, 1, 0, 0, 0},
@@ -3380,15 +4040,15 @@ static const dtt_item items_210[] = {
   {"one_hot", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_211[] = {
+static const dtt_item items_250[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"names", &dtt_handle_string_list, DTT_STR, 1, 1, 0, 0, 0, 0},
   {"labels", &dtt_handle_string_list, DTT_STR, 3, 1, 0, 0, 0, 0},
 };
-static const dtt_cell cells_212[] = {
+static const dtt_cell cells_251[] = {
   {0}, {0}, {0}, {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_read_csv = {"read_csv", call_read_csv, items_210, items_211, cells_212, 7, 3, 9, 0, 0, NULL};
+static const dtt_function function_read_csv = {"read_csv", call_read_csv, items_249, items_250, cells_251, 7, 3, 9, 0, 0, NULL};
 
 static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3399,7 +4059,7 @@ static dt_status call_cuda_device_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_190, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_device_count = {"cuda_device_count", call_cuda_device_count, NULL, items_229, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3410,10 +4070,10 @@ static dt_status call_cuda_reason(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_213[] = {
+static const dtt_item items_252[] = {
   {"out", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_213, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_reason = {"cuda_reason", call_cuda_reason, NULL, items_252, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3424,7 +4084,7 @@ static dt_status call_cuda_current_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_190, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_cuda_current_device = {"cuda_current_device", call_cuda_current_device, NULL, items_229, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3433,10 +4093,10 @@ static dt_status call_cuda_set_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_214[] = {
+static const dtt_item items_253[] = {
   {"index", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_214, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_cuda_set_device = {"cuda_set_device", call_cuda_set_device, items_253, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3448,13 +4108,13 @@ static dt_status call_device_from_text(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_215[] = {
+static const dtt_item items_254[] = {
   {"text", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_216[] = {
+static const dtt_item items_255[] = {
   {"out", NULL, DTT_DEVICE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_215, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_device_from_text = {"device_from_text", call_device_from_text, items_254, items_255, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -3464,10 +4124,10 @@ static dt_status call_device_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_217[] = {
+static const dtt_item items_256[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_device_name = {"device_name", call_device_name, items_217, items_213, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_name = {"device_name", call_device_name, items_256, items_252, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   int64_t r_major = 0;
@@ -3479,11 +4139,11 @@ static dt_status call_device_capability(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_218[] = {
+static const dtt_item items_257[] = {
   {"major", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_217, items_218, cells_30, 1, 2, 2, 0, 0, NULL};
+static const dtt_function function_device_capability = {"device_capability", call_device_capability, items_256, items_257, cells_30, 1, 2, 2, 0, 0, NULL};
 
 static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_name = NULL;
@@ -3503,14 +4163,14 @@ static dt_status call_get_device_properties(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_219[] = {
+static const dtt_item items_258[] = {
   {"name", &dtt_handle_bytes, DTT_STR, 0, 0, 0, 0, 0, 0},
   {"major", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"minor", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"multi_processor_count", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
   {"total_memory", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_217, items_219, cells_30, 1, 5, 2, 0, 0, NULL};
+static const dtt_function function_get_device_properties = {"get_device_properties", call_get_device_properties, items_256, items_258, cells_30, 1, 5, 2, 0, 0, NULL};
 
 static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   int64_t r_free = 0;
@@ -3528,13 +4188,13 @@ static dt_status call_device_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_220[] = {
+static const dtt_item items_259[] = {
   {"free", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"total", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak_allocated", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"peak_reserved", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_217, items_220, cells_30, 1, 4, 2, 0, 0, NULL};
+static const dtt_function function_device_memory = {"device_memory", call_device_memory, items_256, items_259, cells_30, 1, 4, 2, 0, 0, NULL};
 
 static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3543,10 +4203,10 @@ static dt_status call_reset_peak_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_221[] = {
+static const dtt_item items_260[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_221, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_reset_peak_memory_stats = {"reset_peak_memory_stats", call_reset_peak_memory_stats, items_260, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3555,11 +4215,11 @@ static dt_status call_set_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_222[] = {
+static const dtt_item items_261[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_222, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_tf32 = {"set_tf32", call_set_tf32, items_261, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3572,11 +4232,11 @@ static dt_status call_get_tf32(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_223[] = {
+static const dtt_item items_262[] = {
   {"matmul", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
   {"convolution", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_223, NULL, 0, 2, 0, 0, 0, NULL};
+static const dtt_function function_get_tf32 = {"get_tf32", call_get_tf32, NULL, items_262, NULL, 0, 2, 0, 0, 0, NULL};
 
 static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3586,7 +4246,7 @@ static dt_status call_tensor_pin_memory(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_pin_memory = {"pin_memory", call_tensor_pin_memory, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3596,10 +4256,10 @@ static dt_status call_tensor_is_pinned(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_224[] = {
+static const dtt_item items_263[] = {
   {"out", NULL, DTT_BOOL, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_176, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_pinned = {"is_pinned", call_tensor_is_pinned, items_215, items_263, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3609,14 +4269,14 @@ static dt_status call_stream_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_225[] = {
+static const dtt_item items_264[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"priority", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_226[] = {
+static const dtt_item items_265[] = {
   {"out", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_225, items_226, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_new = {"stream_new", call_stream_new, items_264, items_265, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3626,11 +4286,11 @@ static dt_status call_stream_external(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_227[] = {
+static const dtt_item items_266[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"native", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_227, items_226, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stream_external = {"stream_external", call_stream_external, items_266, items_265, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3640,7 +4300,7 @@ static dt_status call_current_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_221, items_226, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_current_stream = {"current_stream", call_current_stream, items_260, items_265, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   dt_stream *r_out = NULL;
@@ -3650,7 +4310,7 @@ static dt_status call_default_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_221, items_226, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_stream = {"default_stream", call_default_stream, items_260, items_265, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3662,10 +4322,10 @@ static dt_status call_stream_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_228[] = {
+static const dtt_item items_267[] = {
   {"self", &dtt_handle_stream, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_stream_device = {"device", call_stream_device, items_228, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_device = {"device", call_stream_device, items_267, items_255, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -3675,7 +4335,7 @@ static dt_status call_stream_native(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_native = {"native", call_stream_native, items_228, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_native = {"native", call_stream_native, items_267, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3684,11 +4344,11 @@ static dt_status call_set_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_229[] = {
+static const dtt_item items_268[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 2, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_229, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_set_stream = {"set_stream", call_set_stream, items_268, NULL, cells_76, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3697,7 +4357,7 @@ static dt_status call_stream_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_228, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_stream_synchronize = {"synchronize", call_stream_synchronize, items_267, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3707,7 +4367,7 @@ static dt_status call_stream_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stream_query = {"query", call_stream_query, items_228, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_stream_query = {"query", call_stream_query, items_267, items_263, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3716,11 +4376,11 @@ static dt_status call_tensor_record_stream(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_230[] = {
+static const dtt_item items_269[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_230, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_record_stream = {"record_stream", call_tensor_record_stream, items_269, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   dt_event *r_out = NULL;
@@ -3730,14 +4390,14 @@ static dt_status call_event_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_231[] = {
+static const dtt_item items_270[] = {
   {"device", NULL, DTT_DEVICE, 0, 0, 1, 0, 0, 0},
   {"timing", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_232[] = {
+static const dtt_item items_271[] = {
   {"out", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_new = {"event_new", call_event_new, items_231, items_232, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_event_new = {"event_new", call_event_new, items_270, items_271, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -3749,10 +4409,10 @@ static dt_status call_event_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_233[] = {
+static const dtt_item items_272[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_event_device = {"device", call_event_device, items_233, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_device = {"device", call_event_device, items_272, items_255, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3761,11 +4421,11 @@ static dt_status call_event_record(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_234[] = {
+static const dtt_item items_273[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"stream", &dtt_handle_stream, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_record = {"record", call_event_record, items_234, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_event_record = {"record", call_event_record, items_273, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3774,11 +4434,11 @@ static dt_status call_event_wait(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_235[] = {
+static const dtt_item items_274[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_event_wait = {"wait", call_event_wait, items_235, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_event_wait = {"wait", call_event_wait, items_274, NULL, cells_76, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3787,7 +4447,7 @@ static dt_status call_event_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_233, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_event_synchronize = {"synchronize", call_event_synchronize, items_272, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -3797,7 +4457,7 @@ static dt_status call_event_query(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_event_query = {"query", call_event_query, items_233, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_event_query = {"query", call_event_query, items_272, items_263, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -3807,14 +4467,14 @@ static dt_status call_event_elapsed_time(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_236[] = {
+static const dtt_item items_275[] = {
   {"self", &dtt_handle_event, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"end", &dtt_handle_event, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_item items_237[] = {
+static const dtt_item items_276[] = {
   {"out", NULL, DTT_F64, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_236, items_237, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_event_elapsed_time = {"elapsed_time", call_event_elapsed_time, items_275, items_276, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   dt_graph *r_out = NULL;
@@ -3824,10 +4484,10 @@ static dt_status call_graph_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_238[] = {
+static const dtt_item items_277[] = {
   {"out", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_221, items_238, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_graph_new = {"graph_new", call_graph_new, items_260, items_277, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3836,10 +4496,10 @@ static dt_status call_graph_begin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_239[] = {
+static const dtt_item items_278[] = {
   {"self", &dtt_handle_graph, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_239, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_begin = {"begin", call_graph_begin, items_278, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3848,7 +4508,7 @@ static dt_status call_graph_end(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_end = {"end", call_graph_end, items_239, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_end = {"end", call_graph_end, items_278, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3857,7 +4517,7 @@ static dt_status call_graph_abandon(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_239, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_abandon = {"abandon", call_graph_abandon, items_278, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3866,7 +4526,7 @@ static dt_status call_graph_replay(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_239, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_graph_replay = {"replay", call_graph_replay, items_278, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -3877,7 +4537,7 @@ static dt_status call_is_capturing(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_224, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_capturing = {"is_capturing", call_is_capturing, NULL, items_263, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3887,11 +4547,11 @@ static dt_status call_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_240[] = {
+static const dtt_item items_279[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
 };
-static const dtt_function function_index = {"index", call_index, items_240, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_index = {"index", call_index, items_279, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3903,13 +4563,13 @@ static dt_status call_index_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_241[] = {
+static const dtt_item items_280[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
   {"values", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_put = {"index_put", call_index_put, items_241, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_index_put = {"index_put", call_index_put, items_280, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3920,7 +4580,7 @@ static dt_status call_index_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_241, NULL, cells_182, 4, 0, 5, 1, 0, NULL};
+static const dtt_function function_index_put_ = {"index_put_", call_index_put_, items_280, NULL, cells_221, 4, 0, 5, 1, 0, NULL};
 
 static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3930,12 +4590,12 @@ static dt_status call_index_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_242[] = {
+static const dtt_item items_281[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_select = {"index_select", call_index_select, items_242, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_index_select = {"index_select", call_index_select, items_281, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3947,17 +4607,17 @@ static dt_status call_index_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_243[] = {
+static const dtt_item items_282[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_244[] = {
+static const dtt_cell cells_283[] = {
   {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_index_add = {"index_add", call_index_add, items_243, items_132, cells_244, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_add = {"index_add", call_index_add, items_282, items_171, cells_283, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -3968,7 +4628,7 @@ static dt_status call_index_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_243, NULL, cells_244, 5, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_add_ = {"index_add_", call_index_add_, items_282, NULL, cells_283, 5, 0, 7, 1, 0, NULL};
 
 static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3979,13 +4639,13 @@ static dt_status call_gather(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_245[] = {
+static const dtt_item items_284[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"sparse_grad", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gather = {"gather", call_gather, items_245, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_gather = {"gather", call_gather, items_284, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -3997,13 +4657,13 @@ static dt_status call_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_246[] = {
+static const dtt_item items_285[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter = {"scatter", call_scatter, items_246, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_scatter = {"scatter", call_scatter, items_285, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4014,7 +4674,7 @@ static dt_status call_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_246, NULL, cells_123, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_scatter_ = {"scatter_", call_scatter_, items_285, NULL, cells_162, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4025,13 +4685,13 @@ static dt_status call_scatter_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_247[] = {
+static const dtt_item items_286[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_247, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_scatter_add = {"scatter_add", call_scatter_add, items_286, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4041,7 +4701,7 @@ static dt_status call_scatter_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_247, NULL, cells_200, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_scatter_add_ = {"scatter_add_", call_scatter_add_, items_286, NULL, cells_239, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4053,7 +4713,7 @@ static dt_status call_scatter_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_248[] = {
+static const dtt_item items_287[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -4061,10 +4721,10 @@ static const dtt_item items_248[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_249[] = {
+static const dtt_cell cells_288[] = {
   {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_248, items_132, cells_249, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_scatter_reduce = {"scatter_reduce", call_scatter_reduce, items_287, items_171, cells_288, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4075,7 +4735,7 @@ static dt_status call_scatter_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_248, NULL, cells_249, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_scatter_reduce_ = {"scatter_reduce_", call_scatter_reduce_, items_287, NULL, cells_288, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4087,7 +4747,7 @@ static dt_status call_index_reduce(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_250[] = {
+static const dtt_item items_289[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
@@ -4095,7 +4755,7 @@ static const dtt_item items_250[] = {
   {"reduce", NULL, DTT_STR, 4, 0, 0, 0, 1, 0},
   {"include_self", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_250, items_132, cells_249, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_index_reduce = {"index_reduce", call_index_reduce, items_289, items_171, cells_288, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4106,7 +4766,7 @@ static dt_status call_index_reduce_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_250, NULL, cells_249, 6, 0, 6, 1, 0, NULL};
+static const dtt_function function_index_reduce_ = {"index_reduce_", call_index_reduce_, items_289, NULL, cells_288, 6, 0, 6, 1, 0, NULL};
 
 static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4118,13 +4778,13 @@ static dt_status call_index_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_251[] = {
+static const dtt_item items_290[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_251, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_index_fill = {"index_fill", call_index_fill, items_290, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4135,7 +4795,7 @@ static dt_status call_index_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_251, NULL, cells_123, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_index_fill_ = {"index_fill_", call_index_fill_, items_290, NULL, cells_162, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4146,13 +4806,13 @@ static dt_status call_index_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_252[] = {
+static const dtt_item items_291[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_252, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_index_copy = {"index_copy", call_index_copy, items_291, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4162,7 +4822,7 @@ static dt_status call_index_copy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_252, NULL, cells_200, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_index_copy_ = {"index_copy_", call_index_copy_, items_291, NULL, cells_239, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4172,12 +4832,12 @@ static dt_status call_masked_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_253[] = {
+static const dtt_item items_292[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_253, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_masked_scatter = {"masked_scatter", call_masked_scatter, items_292, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4186,7 +4846,7 @@ static dt_status call_masked_scatter_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_253, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_masked_scatter_ = {"masked_scatter_", call_masked_scatter_, items_292, NULL, cells_76, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4196,11 +4856,11 @@ static dt_status call_take(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_254[] = {
+static const dtt_item items_293[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_take = {"take", call_take, items_254, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_take = {"take", call_take, items_293, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4212,12 +4872,12 @@ static dt_status call_take_along_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_255[] = {
+static const dtt_item items_294[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_255, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_take_along_dim = {"take_along_dim", call_take_along_dim, items_294, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4228,13 +4888,13 @@ static dt_status call_put(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_256[] = {
+static const dtt_item items_295[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"accumulate", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_put = {"put", call_put, items_256, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_put = {"put", call_put, items_295, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4243,7 +4903,7 @@ static dt_status call_put_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_put_ = {"put_", call_put_, items_256, NULL, cells_200, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_put_ = {"put_", call_put_, items_295, NULL, cells_239, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4253,15 +4913,15 @@ static dt_status call_nonzero_static(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_257[] = {
+static const dtt_item items_296[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"fill_value", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_258[] = {
+static const dtt_cell cells_297[] = {
   {0}, {0}, {-1},
 };
-static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_257, items_132, cells_258, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_nonzero_static = {"nonzero_static", call_nonzero_static, items_296, items_171, cells_297, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4271,11 +4931,11 @@ static dt_status call_masked_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_259[] = {
+static const dtt_item items_298[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_259, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_masked_select = {"masked_select", call_masked_select, items_298, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4285,7 +4945,7 @@ static dt_status call_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nonzero = {"nonzero", call_nonzero, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4295,14 +4955,14 @@ static dt_status call_one_hot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_260[] = {
+static const dtt_item items_299[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"num_classes", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_261[] = {
+static const dtt_cell cells_300[] = {
   {0}, {-1},
 };
-static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_260, items_132, cells_261, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_one_hot = {"one_hot", call_one_hot, items_299, items_171, cells_300, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4312,11 +4972,11 @@ static dt_status call_tril(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_262[] = {
+static const dtt_item items_301[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"diagonal", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tril = {"tril", call_tril, items_262, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tril = {"tril", call_tril, items_301, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4325,7 +4985,7 @@ static dt_status call_tril_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tril_ = {"tril_", call_tril_, items_262, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tril_ = {"tril_", call_tril_, items_301, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4335,7 +4995,7 @@ static dt_status call_triu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu = {"triu", call_triu, items_262, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_triu = {"triu", call_triu, items_301, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4344,7 +5004,7 @@ static dt_status call_triu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_ = {"triu_", call_triu_, items_262, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_triu_ = {"triu_", call_triu_, items_301, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4355,12 +5015,12 @@ static dt_status call_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_263[] = {
+static const dtt_item items_302[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 2, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_at = {"at", call_at, items_263, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_at = {"at", call_at, items_302, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4371,13 +5031,13 @@ static dt_status call_set_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_264[] = {
+static const dtt_item items_303[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 6, 1, 0, 0, 0, 0},
 };
-static const dtt_function function_set_at = {"set_at", call_set_at, items_264, NULL, cells_84, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_set_at = {"set_at", call_set_at, items_303, NULL, cells_114, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4387,11 +5047,11 @@ static dt_status call_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_265[] = {
+static const dtt_item items_304[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matmul = {"matmul", call_matmul, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matmul = {"matmul", call_matmul, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4401,11 +5061,11 @@ static dt_status call_mm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_266[] = {
+static const dtt_item items_305[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mm = {"mm", call_mm, items_266, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mm = {"mm", call_mm, items_305, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4415,7 +5075,7 @@ static dt_status call_bmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bmm = {"bmm", call_bmm, items_266, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bmm = {"bmm", call_bmm, items_305, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4428,17 +5088,17 @@ static dt_status call_baddbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_267[] = {
+static const dtt_item items_306[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"batch1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"batch2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_268[] = {
+static const dtt_cell cells_307[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_267, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_baddbmm = {"baddbmm", call_baddbmm, items_306, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4449,7 +5109,7 @@ static dt_status call_baddbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_267, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_baddbmm_ = {"baddbmm_", call_baddbmm_, items_306, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4462,7 +5122,7 @@ static dt_status call_addbmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_267, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addbmm = {"addbmm", call_addbmm, items_306, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4473,7 +5133,7 @@ static dt_status call_addbmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_267, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addbmm_ = {"addbmm_", call_addbmm_, items_306, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4483,11 +5143,11 @@ static dt_status call_mv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_269[] = {
+static const dtt_item items_308[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mv = {"mv", call_mv, items_269, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_mv = {"mv", call_mv, items_308, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4500,14 +5160,14 @@ static dt_status call_addmv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_270[] = {
+static const dtt_item items_309[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmv = {"addmv", call_addmv, items_270, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmv = {"addmv", call_addmv, items_309, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4518,7 +5178,7 @@ static dt_status call_addmv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_270, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmv_ = {"addmv_", call_addmv_, items_309, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4528,7 +5188,7 @@ static dt_status call_vdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vdot = {"vdot", call_vdot, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vdot = {"vdot", call_vdot, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4538,11 +5198,11 @@ static dt_status call_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_271[] = {
+static const dtt_item items_310[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_dot = {"dot", call_dot, items_271, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dot = {"dot", call_dot, items_310, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4555,14 +5215,14 @@ static dt_status call_addmm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_272[] = {
+static const dtt_item items_311[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mat1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"mat2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addmm = {"addmm", call_addmm, items_272, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addmm = {"addmm", call_addmm, items_311, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4573,7 +5233,7 @@ static dt_status call_addmm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_272, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addmm_ = {"addmm_", call_addmm_, items_311, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4583,11 +5243,11 @@ static dt_status call_outer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_273[] = {
+static const dtt_item items_312[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_outer = {"outer", call_outer, items_273, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_outer = {"outer", call_outer, items_312, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4600,14 +5260,14 @@ static dt_status call_addr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_274[] = {
+static const dtt_item items_313[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"vec1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"vec2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
   {"alpha", NULL, DTT_SCALAR, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_addr = {"addr", call_addr, items_274, items_132, cells_268, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_addr = {"addr", call_addr, items_313, items_171, cells_307, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -4618,7 +5278,7 @@ static dt_status call_addr_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addr_ = {"addr_", call_addr_, items_274, NULL, cells_268, 5, 0, 9, 1, 0, NULL};
+static const dtt_function function_addr_ = {"addr_", call_addr_, items_313, NULL, cells_307, 5, 0, 9, 1, 0, NULL};
 
 static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4628,7 +5288,7 @@ static dt_status call_inner(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_inner = {"inner", call_inner, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_inner = {"inner", call_inner, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4639,12 +5299,12 @@ static dt_status call_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_275[] = {
+static const dtt_item items_314[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_cross = {"cross", call_cross, items_275, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_cross = {"cross", call_cross, items_314, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4654,7 +5314,7 @@ static dt_status call_kron(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_kron = {"kron", call_kron, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_kron = {"kron", call_kron, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4664,11 +5324,11 @@ static dt_status call_einsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_276[] = {
+static const dtt_item items_315[] = {
   {"equation", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"operands", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_einsum = {"einsum", call_einsum, items_276, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_einsum = {"einsum", call_einsum, items_315, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4678,15 +5338,15 @@ static dt_status call_tensordot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_277[] = {
+static const dtt_item items_316[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_278[] = {
+static const dtt_cell cells_317[] = {
   {0}, {0}, {2},
 };
-static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_277, items_132, cells_278, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_tensordot = {"tensordot", call_tensordot, items_316, items_171, cells_317, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4697,13 +5357,13 @@ static dt_status call_bilinear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_279[] = {
+static const dtt_item items_318[] = {
   {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_279, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_bilinear = {"bilinear", call_bilinear, items_318, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4713,7 +5373,7 @@ static dt_status call_linalg_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_matmul = {"matmul", call_linalg_matmul, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4723,11 +5383,11 @@ static dt_status call_matrix_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_280[] = {
+static const dtt_item items_319[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_280, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_matrix_power = {"matrix_power", call_matrix_power, items_319, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4737,7 +5397,7 @@ static dt_status call_linalg_multi_dot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_linalg_multi_dot = {"multi_dot", call_linalg_multi_dot, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_linalg_multi_dot = {"multi_dot", call_linalg_multi_dot, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4747,10 +5407,10 @@ static dt_status call_chain_matmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_281[] = {
+static const dtt_item items_320[] = {
   {"matrices", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_281, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_chain_matmul = {"chain_matmul", call_chain_matmul, items_320, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4760,7 +5420,7 @@ static dt_status call_trace(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trace = {"trace", call_trace, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trace = {"trace", call_trace, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4771,16 +5431,16 @@ static dt_status call_linalg_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_282[] = {
+static const dtt_item items_321[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_283[] = {
+static const dtt_cell cells_322[] = {
   {0}, {0}, {-2}, {-1},
 };
-static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_282, items_132, cells_283, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linalg_diagonal = {"diagonal", call_linalg_diagonal, items_321, items_171, cells_322, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4790,12 +5450,12 @@ static dt_status call_linalg_cross(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_284[] = {
+static const dtt_item items_323[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_284, items_132, cells_258, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_cross = {"cross", call_linalg_cross, items_323, items_171, cells_297, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4805,12 +5465,12 @@ static dt_status call_linalg_vecdot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_285[] = {
+static const dtt_item items_324[] = {
   {"x", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"y", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_285, items_132, cells_258, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linalg_vecdot = {"vecdot", call_linalg_vecdot, items_324, items_171, cells_297, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4822,17 +5482,17 @@ static dt_status call_linalg_vector_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_286[] = {
+static const dtt_item items_325[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_287[] = {
+static const dtt_cell cells_326[] = {
   {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_286, items_132, cells_287, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_vector_norm = {"vector_norm", call_linalg_vector_norm, items_325, items_171, cells_326, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4844,20 +5504,20 @@ static dt_status call_linalg_matrix_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_288[] = {
+static const dtt_item items_327[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const int64_t numbers_289[] = {
+static const int64_t numbers_328[] = {
   -2, -1
 };
-static const dtt_cell cells_290[] = {
-  {0}, {0}, {0}, {0}, {.p = (void *)numbers_289}, {2}, {0}, {0},
+static const dtt_cell cells_329[] = {
+  {0}, {0}, {0}, {0}, {.p = (void *)numbers_328}, {2}, {0}, {0},
 };
-static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_288, items_132, cells_290, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_matrix_norm = {"matrix_norm", call_linalg_matrix_norm, items_327, items_171, cells_329, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4869,14 +5529,14 @@ static dt_status call_linalg_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_291[] = {
+static const dtt_item items_330[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"ord", NULL, DTT_SCALAR, 1, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_291, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_linalg_norm = {"norm", call_linalg_norm, items_330, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4887,16 +5547,16 @@ static dt_status call_cosine_similarity(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_292[] = {
+static const dtt_item items_331[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_293[] = {
+static const dtt_cell cells_332[] = {
   {0}, {0}, {1}, {.f = 1e-08},
 };
-static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_292, items_132, cells_293, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cosine_similarity = {"cosine_similarity", call_cosine_similarity, items_331, items_171, cells_332, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4908,17 +5568,17 @@ static dt_status call_pairwise_distance(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_294[] = {
+static const dtt_item items_333[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_295[] = {
+static const dtt_cell cells_334[] = {
   {0}, {0}, {.f = 2.0}, {.f = 1e-06}, {0},
 };
-static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_294, items_132, cells_295, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_pairwise_distance = {"pairwise_distance", call_pairwise_distance, items_333, items_171, cells_334, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4930,15 +5590,15 @@ static dt_status call_dist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_296[] = {
+static const dtt_item items_335[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_297[] = {
+static const dtt_cell cells_336[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {2}, {.f = 0},
 };
-static const dtt_function function_dist = {"dist", call_dist, items_296, items_132, cells_297, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_dist = {"dist", call_dist, items_335, items_171, cells_336, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4951,16 +5611,16 @@ static dt_status call_cdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_298[] = {
+static const dtt_item items_337[] = {
   {"x1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"compute_mode", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_299[] = {
+static const dtt_cell cells_338[] = {
   {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_cdist = {"cdist", call_cdist, items_298, items_132, cells_299, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_cdist = {"cdist", call_cdist, items_337, items_171, cells_338, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4970,14 +5630,14 @@ static dt_status call_pdist(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_300[] = {
+static const dtt_item items_339[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_301[] = {
+static const dtt_cell cells_340[] = {
   {0}, {.f = 2.0},
 };
-static const dtt_function function_pdist = {"pdist", call_pdist, items_300, items_132, cells_301, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pdist = {"pdist", call_pdist, items_339, items_171, cells_340, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -4989,13 +5649,13 @@ static dt_status call_renorm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_302[] = {
+static const dtt_item items_341[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 4, 0, 0, 0, 1, 0},
   {"maxnorm", NULL, DTT_SCALAR, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_renorm = {"renorm", call_renorm, items_302, items_132, cells_84, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_renorm = {"renorm", call_renorm, items_341, items_171, cells_114, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5006,7 +5666,7 @@ static dt_status call_renorm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_302, NULL, cells_84, 4, 0, 8, 1, 0, NULL};
+static const dtt_function function_renorm_ = {"renorm_", call_renorm_, items_341, NULL, cells_114, 4, 0, 8, 1, 0, NULL};
 
 static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5017,16 +5677,16 @@ static dt_status call_mse_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_303[] = {
+static const dtt_item items_342[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_304[] = {
+static const dtt_cell cells_343[] = {
   {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_303, items_132, cells_304, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_mse_loss = {"mse_loss", call_mse_loss, items_342, items_171, cells_343, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5037,7 +5697,268 @@ static dt_status call_l1_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_303, items_132, cells_304, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_l1_loss = {"l1_loss", call_l1_loss, items_342, items_171, cells_343, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_smooth_l1_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_smooth_l1_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_reduction)a[2].i, (double)a[3].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_344[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
+  {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_345[] = {
+  {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0},
+};
+static const dtt_function function_smooth_l1_loss = {"smooth_l1_loss", call_smooth_l1_loss, items_344, items_171, cells_345, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_huber_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_huber_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_reduction)a[2].i, (double)a[3].f,
+    (dt_tensor *)a[4].p, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_346[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
+  {"delta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+  {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
+};
+static const dtt_cell cells_347[] = {
+  {0}, {0}, {DT_REDUCTION_MEAN}, {.f = 1.0}, {0},
+};
+static const dtt_function function_huber_loss = {"huber_loss", call_huber_loss, items_346, items_171, cells_347, 5, 1, 5, 0, 0, NULL};
+
+static dt_status call_kl_div(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_kl_div(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_divergence_reduction)a[2].i, (int32_t)a[3].i,
+    &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_348[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"reduction", &enum_divergence_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
+  {"log_target", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_349[] = {
+  {0}, {0}, {DT_DIVERGENCE_REDUCTION_MEAN}, {0},
+};
+static const dtt_function function_kl_div = {"kl_div", call_kl_div, items_348, items_171, cells_349, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_poisson_nll_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_poisson_nll_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (int32_t)a[2].i, (int32_t)a[3].i, (double)a[4].f,
+    (dt_reduction)a[5].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_350[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"log_input", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+  {"full", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_351[] = {
+  {0}, {0}, {1}, {0}, {.f = 1e-08}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_poisson_nll_loss = {"poisson_nll_loss", call_poisson_nll_loss, items_350, items_171, cells_351, 6, 1, 6, 0, 0, NULL};
+
+static dt_status call_gaussian_nll_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_gaussian_nll_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (dt_scalar_kind)a[3].i,
+    (int64_t)a[4].i, (double)a[5].f, (int32_t)a[6].i, (double)a[7].f, (dt_reduction)a[8].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_352[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"var", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
+  {"full", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 8, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_353[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.f = 1e-06}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_gaussian_nll_loss = {"gaussian_nll_loss", call_gaussian_nll_loss, items_352, items_171, cells_353, 6, 1, 9, 0, 0, NULL};
+
+static dt_status call_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_soft_margin_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_reduction)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_354[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 2, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_355[] = {
+  {0}, {0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_soft_margin_loss = {"soft_margin_loss", call_soft_margin_loss, items_354, items_171, cells_355, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_hinge_embedding_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_hinge_embedding_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (double)a[2].f, (dt_reduction)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_356[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"margin", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_357[] = {
+  {0}, {0}, {.f = 1.0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_hinge_embedding_loss = {"hinge_embedding_loss", call_hinge_embedding_loss, items_356, items_171, cells_357, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_margin_ranking_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_margin_ranking_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (double)a[3].f,
+    (dt_reduction)a[4].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_358[] = {
+  {"input1", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"input2", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
+  {"margin", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_359[] = {
+  {0}, {0}, {0}, {.f = 0.0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_margin_ranking_loss = {"margin_ranking_loss", call_margin_ranking_loss, items_358, items_171, cells_359, 5, 1, 5, 0, 0, NULL};
+
+static dt_status call_cosine_embedding_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_cosine_embedding_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (double)a[3].f,
+    (dt_reduction)a[4].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_cosine_embedding_loss = {"cosine_embedding_loss", call_cosine_embedding_loss, items_358, items_171, cells_359, 5, 1, 5, 0, 0, NULL};
+
+static dt_status call_triplet_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_triplet_margin_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (double)a[3].f, (double)a[4].f,
+    (double)a[5].f, (int32_t)a[6].i, (dt_reduction)a[7].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_360[] = {
+  {"anchor", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"positive", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"negative", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
+  {"margin", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+  {"p", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
+  {"swap", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 7, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_361[] = {
+  {0}, {0}, {0}, {.f = 1.0}, {.f = 2.0}, {.f = 1e-06}, {0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_triplet_margin_loss = {"triplet_margin_loss", call_triplet_margin_loss, items_360, items_171, cells_361, 8, 1, 8, 0, 0, NULL};
+
+static dt_status call_multi_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_multi_margin_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (int64_t)a[2].i, (double)a[3].f, (dt_tensor *)a[4].p,
+    (dt_reduction)a[5].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_362[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"p", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
+  {"margin", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+  {"weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 5, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_363[] = {
+  {0}, {0}, {1}, {.f = 1.0}, {0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_multi_margin_loss = {"multi_margin_loss", call_multi_margin_loss, items_362, items_171, cells_363, 6, 1, 6, 0, 0, NULL};
+
+static dt_status call_multilabel_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_multilabel_margin_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_reduction)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_multilabel_margin_loss = {"multilabel_margin_loss", call_multilabel_margin_loss, items_354, items_171, cells_355, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_multilabel_soft_margin_loss(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_multilabel_soft_margin_loss(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (dt_reduction)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_364[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_365[] = {
+  {0}, {0}, {0}, {DT_REDUCTION_MEAN},
+};
+static const dtt_function function_multilabel_soft_margin_loss = {"multilabel_soft_margin_loss", call_multilabel_soft_margin_loss, items_364, items_171, cells_365, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5049,17 +5970,17 @@ static dt_status call_nll_loss(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_305[] = {
+static const dtt_item items_366[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"ignore_index", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_306[] = {
+static const dtt_cell cells_367[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN},
 };
-static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_305, items_132, cells_306, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_nll_loss = {"nll_loss", call_nll_loss, items_366, items_171, cells_367, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5071,7 +5992,7 @@ static dt_status call_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_307[] = {
+static const dtt_item items_368[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
@@ -5079,10 +6000,10 @@ static const dtt_item items_307[] = {
   {"reduction", &enum_reduction, DTT_ENUM, 4, 0, 0, 0, 0, 0},
   {"label_smoothing", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_308[] = {
+static const dtt_cell cells_369[] = {
   {0}, {0}, {0}, {-100}, {DT_REDUCTION_MEAN}, {.f = 0.0},
 };
-static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_307, items_132, cells_308, 6, 1, 6, 0, 0, NULL};
+static const dtt_function function_cross_entropy = {"cross_entropy", call_cross_entropy, items_368, items_171, cells_369, 6, 1, 6, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5093,16 +6014,7 @@ static dt_status call_binary_cross_entropy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_309[] = {
-  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
-  {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
-  {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
-  {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
-};
-static const dtt_cell cells_310[] = {
-  {0}, {0}, {0}, {DT_REDUCTION_MEAN},
-};
-static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_309, items_132, cells_310, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy = {"binary_cross_entropy", call_binary_cross_entropy, items_364, items_171, cells_365, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5114,17 +6026,17 @@ static dt_status call_binary_cross_entropy_with_logits(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_item items_311[] = {
+static const dtt_item items_370[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"reduction", &enum_reduction, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"pos_weight", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_312[] = {
+static const dtt_cell cells_371[] = {
   {0}, {0}, {0}, {DT_REDUCTION_MEAN}, {0},
 };
-static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_311, items_132, cells_312, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_binary_cross_entropy_with_logits = {"binary_cross_entropy_with_logits", call_binary_cross_entropy_with_logits, items_370, items_171, cells_371, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5134,12 +6046,27 @@ static dt_status call_module_forward(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_313[] = {
+static const dtt_item items_372[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"target", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_forward = {"forward", call_module_forward, items_313, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_module_forward = {"forward", call_module_forward, items_372, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_module_forward_inputs(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_module_forward_inputs(
+    (dt_module *)a[0].p, (dt_tensor *const *)a[1].p, (int64_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_373[] = {
+  {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
+  {"inputs", NULL, DTT_TENSOR, 1, 1, 0, 1, 1, 0},
+};
+static const dtt_function function_module_forward_inputs = {"forward_inputs", call_module_forward_inputs, items_373, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -5149,10 +6076,10 @@ static dt_status call_module_kind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_314[] = {
+static const dtt_item items_374[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_kind = {"kind", call_module_kind, items_314, items_213, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_kind = {"kind", call_module_kind, items_374, items_252, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5161,14 +6088,14 @@ static dt_status call_module_train(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_315[] = {
+static const dtt_item items_375[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"mode", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_316[] = {
+static const dtt_cell cells_376[] = {
   {0}, {1},
 };
-static const dtt_function function_module_train = {"train", call_module_train, items_315, NULL, cells_316, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_train = {"train", call_module_train, items_375, NULL, cells_376, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -5178,7 +6105,7 @@ static dt_status call_module_is_training(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_314, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_is_training = {"is_training", call_module_is_training, items_374, items_263, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -5188,7 +6115,7 @@ static dt_status call_module_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_314, items_126, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_parameters = {"parameters", call_module_parameters, items_374, items_165, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -5200,7 +6127,7 @@ static dt_status call_module_named_parameters(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_314, items_198, cells_50, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_parameters = {"named_parameters", call_module_named_parameters, items_374, items_237, cells_62, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -5212,7 +6139,7 @@ static dt_status call_module_named_buffers(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_314, items_198, cells_50, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_named_buffers = {"named_buffers", call_module_named_buffers, items_374, items_237, cells_62, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -5224,7 +6151,7 @@ static dt_status call_module_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_314, items_198, cells_50, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_module_state_dict = {"state_dict", call_module_state_dict, items_374, items_237, cells_62, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5235,13 +6162,13 @@ static dt_status call_module_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_317[] = {
+static const dtt_item items_377[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_317, NULL, cells_249, 4, 0, 6, 0, 0, NULL};
+static const dtt_function function_module_load_state_dict = {"load_state_dict", call_module_load_state_dict, items_377, NULL, cells_288, 4, 0, 6, 0, 0, NULL};
 
 static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5250,11 +6177,11 @@ static dt_status call_module_save(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_318[] = {
+static const dtt_item items_378[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_save = {"save", call_module_save, items_318, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_save = {"save", call_module_save, items_378, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5263,15 +6190,15 @@ static dt_status call_module_load(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_319[] = {
+static const dtt_item items_379[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"path", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"strict", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_320[] = {
+static const dtt_cell cells_380[] = {
   {0}, {0}, {1},
 };
-static const dtt_function function_module_load = {"load", call_module_load, items_319, NULL, cells_320, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_load = {"load", call_module_load, items_379, NULL, cells_380, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5281,12 +6208,12 @@ static dt_status call_module_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_321[] = {
+static const dtt_item items_381[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_to = {"to", call_module_to, items_321, NULL, cells_200, 3, 0, 4, 0, 0, NULL};
+static const dtt_function function_module_to = {"to", call_module_to, items_381, NULL, cells_239, 3, 0, 4, 0, 0, NULL};
 
 static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5295,7 +6222,7 @@ static dt_status call_module_cpu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_314, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_module_cpu = {"cpu", call_module_cpu, items_374, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5304,11 +6231,11 @@ static dt_status call_module_cuda(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_322[] = {
+static const dtt_item items_382[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"device", NULL, DTT_DEVICE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_322, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_cuda = {"cuda", call_module_cuda, items_382, NULL, cells_76, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5317,11 +6244,11 @@ static dt_status call_module_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_323[] = {
+static const dtt_item items_383[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_323, NULL, cells_316, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_zero_grad = {"zero_grad", call_module_zero_grad, items_383, NULL, cells_376, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5330,11 +6257,11 @@ static dt_status call_module_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_324[] = {
+static const dtt_item items_384[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_324, NULL, cells_316, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_requires_grad_ = {"requires_grad_", call_module_requires_grad_, items_384, NULL, cells_376, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5344,7 +6271,7 @@ static dt_status call_module_children_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_314, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_children_len = {"children_len", call_module_children_len, items_374, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -5354,11 +6281,11 @@ static dt_status call_module_child(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_325[] = {
+static const dtt_item items_385[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_child = {"child", call_module_child, items_325, items_10, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_module_child = {"child", call_module_child, items_385, items_10, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   dt_module *r_out = NULL;
@@ -5368,10 +6295,10 @@ static dt_status call_module_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_326[] = {
+static const dtt_item items_386[] = {
   {"kind", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_new = {"module_new", call_module_new, items_326, items_10, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_module_new = {"module_new", call_module_new, items_386, items_10, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5381,12 +6308,12 @@ static dt_status call_module_register_parameter(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_327[] = {
+static const dtt_item items_387[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"param", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_327, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_parameter = {"register_parameter", call_module_register_parameter, items_387, NULL, cells_76, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5396,12 +6323,12 @@ static dt_status call_module_register_buffer(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_328[] = {
+static const dtt_item items_388[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"buffer", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_328, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_buffer = {"register_buffer", call_module_register_buffer, items_388, NULL, cells_76, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5411,12 +6338,12 @@ static dt_status call_module_register_module(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_329[] = {
+static const dtt_item items_389[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_329, NULL, cells_64, 3, 0, 3, 0, 0, NULL};
+static const dtt_function function_module_register_module = {"register_module", call_module_register_module, items_389, NULL, cells_76, 3, 0, 3, 0, 0, NULL};
 
 static dt_status call_nn_sequential(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -5436,11 +6363,11 @@ static dt_status call_module_append(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_330[] = {
+static const dtt_item items_390[] = {
   {"self", &dtt_handle_module, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"child", &dtt_handle_module, DTT_HANDLE, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_module_append = {"append", call_module_append, items_330, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_module_append = {"append", call_module_append, items_390, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5450,12 +6377,12 @@ static dt_status call_linear(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_331[] = {
+static const dtt_item items_391[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_linear = {"linear", call_linear, items_331, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_linear = {"linear", call_linear, items_391, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5466,13 +6393,13 @@ static dt_status call_linear_activation(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_332[] = {
+static const dtt_item items_392[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"bias", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
   {"activation", &enum_activation, DTT_ENUM, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_332, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_linear_activation = {"linear_activation", call_linear_activation, items_392, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5484,7 +6411,7 @@ static dt_status call_batch_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_333[] = {
+static const dtt_item items_393[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 1, 0},
   {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 1, 0},
@@ -5494,10 +6421,10 @@ static const dtt_item items_333[] = {
   {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
   {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_334[] = {
+static const dtt_cell cells_394[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 0.1}, {.f = 1e-05},
 };
-static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_333, items_132, cells_334, 8, 1, 8, 0, 0, NULL};
+static const dtt_function function_batch_norm = {"batch_norm", call_batch_norm, items_393, items_171, cells_394, 8, 1, 8, 0, 0, NULL};
 
 static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5509,17 +6436,104 @@ static dt_status call_layer_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_335[] = {
+static const dtt_item items_395[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
   {"eps", NULL, DTT_F64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_336[] = {
+static const dtt_cell cells_396[] = {
   {0}, {0}, {0}, {0}, {0}, {.f = 1e-05},
 };
-static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_335, items_132, cells_336, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_layer_norm = {"layer_norm", call_layer_norm, items_395, items_171, cells_396, 5, 1, 6, 0, 0, NULL};
+
+static dt_status call_rms_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  const double v_eps = (double)a[5].f;
+  dt_status status;
+  status = dt_rms_norm(
+    (dt_tensor *)a[0].p, (const int64_t *)a[1].p, (int64_t)a[2].i, (dt_tensor *)a[3].p,
+    a[4].i ? &v_eps : NULL, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_397[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"normalized_shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
+  {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 4, 0, 1, 0, 0, 0},
+};
+static const dtt_function function_rms_norm = {"rms_norm", call_rms_norm, items_397, items_171, cells_32, 4, 1, 6, 0, 0, NULL};
+
+static dt_status call_group_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_group_norm(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (dt_tensor *)a[2].p, (dt_tensor *)a[3].p, (double)a[4].f,
+    &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_398[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"num_groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"weight", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"bias", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_399[] = {
+  {0}, {0}, {0}, {0}, {.f = 1e-05},
+};
+static const dtt_function function_group_norm = {"group_norm", call_group_norm, items_398, items_171, cells_399, 5, 1, 5, 0, 0, NULL};
+
+static dt_status call_instance_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_instance_norm(
+    (dt_tensor *)a[0].p, (dt_tensor *)a[1].p, (dt_tensor *)a[2].p, (dt_tensor *)a[3].p,
+    (dt_tensor *)a[4].p, (int32_t)a[5].i, (double)a[6].f, (double)a[7].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_400[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"running_mean", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
+  {"running_var", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
+  {"weight", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
+  {"bias", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
+  {"use_input_stats", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
+  {"momentum", NULL, DTT_F64, 6, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 7, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_401[] = {
+  {0}, {0}, {0}, {0}, {0}, {1}, {.f = 0.1}, {.f = 1e-05},
+};
+static const dtt_function function_instance_norm = {"instance_norm", call_instance_norm, items_400, items_171, cells_401, 8, 1, 8, 0, 0, NULL};
+
+static dt_status call_local_response_norm(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_local_response_norm(
+    (dt_tensor *)a[0].p, (int64_t)a[1].i, (double)a[2].f, (double)a[3].f, (double)a[4].f, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_402[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
+  {"alpha", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"beta", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+  {"k", NULL, DTT_F64, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_403[] = {
+  {0}, {0}, {.f = 0.0001}, {.f = 0.75}, {.f = 1.0},
+};
+static const dtt_function function_local_response_norm = {"local_response_norm", call_local_response_norm, items_402, items_171, cells_403, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5529,12 +6543,12 @@ static dt_status call_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_337[] = {
+static const dtt_item items_404[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_softmax = {"softmax", call_softmax, items_337, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmax = {"softmax", call_softmax, items_404, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5544,7 +6558,7 @@ static dt_status call_log_softmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_337, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_log_softmax = {"log_softmax", call_log_softmax, items_404, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5554,15 +6568,15 @@ static dt_status call_dropout(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_338[] = {
+static const dtt_item items_405[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"training", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_339[] = {
+static const dtt_cell cells_406[] = {
   {0}, {.f = 0.5}, {1},
 };
-static const dtt_function function_dropout = {"dropout", call_dropout, items_338, items_132, cells_339, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_dropout = {"dropout", call_dropout, items_405, items_171, cells_406, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5571,7 +6585,154 @@ static dt_status call_dropout_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_338, NULL, cells_339, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_dropout_ = {"dropout_", call_dropout_, items_405, NULL, cells_406, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_dropout1d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_dropout1d((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_dropout1d = {"dropout1d", call_dropout1d, items_405, items_171, cells_406, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_dropout1d_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_dropout1d_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_dropout1d_ = {"dropout1d_", call_dropout1d_, items_405, NULL, cells_406, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_dropout2d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_dropout2d((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_dropout2d = {"dropout2d", call_dropout2d, items_405, items_171, cells_406, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_dropout2d_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_dropout2d_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_dropout2d_ = {"dropout2d_", call_dropout2d_, items_405, NULL, cells_406, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_dropout3d(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_dropout3d((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_dropout3d = {"dropout3d", call_dropout3d, items_405, items_171, cells_406, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_dropout3d_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_dropout3d_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_dropout3d_ = {"dropout3d_", call_dropout3d_, items_405, NULL, cells_406, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_alpha_dropout((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_cell cells_407[] = {
+  {0}, {.f = 0.5}, {0},
+};
+static const dtt_function function_alpha_dropout = {"alpha_dropout", call_alpha_dropout, items_405, items_171, cells_407, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_alpha_dropout_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_alpha_dropout_ = {"alpha_dropout_", call_alpha_dropout_, items_405, NULL, cells_407, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_feature_alpha_dropout(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_feature_alpha_dropout((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_function function_feature_alpha_dropout = {"feature_alpha_dropout", call_feature_alpha_dropout, items_405, items_171, cells_407, 3, 1, 3, 0, 0, NULL};
+
+static dt_status call_feature_alpha_dropout_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_feature_alpha_dropout_((dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i);
+  return status;
+}
+
+static const dtt_function function_feature_alpha_dropout_ = {"feature_alpha_dropout_", call_feature_alpha_dropout_, items_405, NULL, cells_407, 3, 0, 3, 1, 0, NULL};
+
+static dt_status call_rrelu(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_rrelu((dt_tensor *)a[0].p, (double)a[1].f, (double)a[2].f, (int32_t)a[3].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_408[] = {
+  {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"lower", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"upper", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
+  {"training", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_409[] = {
+  {0}, {.f = 0.125}, {.f = 0.3333333333333333}, {0},
+};
+static const dtt_function function_rrelu = {"rrelu", call_rrelu, items_408, items_171, cells_409, 4, 1, 4, 0, 0, NULL};
+
+static dt_status call_rrelu_(const dtt_cell *a, dtt_cell *r) {
+  (void)r;
+  dt_status status;
+  status = dt_rrelu_((dt_tensor *)a[0].p, (double)a[1].f, (double)a[2].f, (int32_t)a[3].i);
+  return status;
+}
+
+static const dtt_function function_rrelu_ = {"rrelu_", call_rrelu_, items_408, NULL, cells_409, 4, 0, 4, 1, 0, NULL};
+
+static dt_status call_gumbel_softmax(const dtt_cell *a, dtt_cell *r) {
+  dt_tensor *r_out = NULL;
+  dt_status status;
+  status = dt_gumbel_softmax(
+    (dt_tensor *)a[0].p, (double)a[1].f, (int32_t)a[2].i, (double)a[3].f, (int64_t)a[4].i, &r_out);
+  r[0].p = r_out;
+  return status;
+}
+
+static const dtt_item items_410[] = {
+  {"logits", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
+  {"tau", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
+  {"hard", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
+  {"eps", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
+  {"dim", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
+};
+static const dtt_cell cells_411[] = {
+  {0}, {.f = 1.0}, {0}, {.f = 1e-10}, {-1},
+};
+static const dtt_function function_gumbel_softmax = {"gumbel_softmax", call_gumbel_softmax, items_410, items_171, cells_411, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5585,7 +6746,7 @@ static dt_status call_embedding(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_340[] = {
+static const dtt_item items_412[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"padding_idx", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
@@ -5594,10 +6755,10 @@ static const dtt_item items_340[] = {
   {"scale_grad_by_freq", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"sparse", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_341[] = {
+static const dtt_cell cells_413[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {.f = 2.0}, {0}, {0},
 };
-static const dtt_function function_embedding = {"embedding", call_embedding, items_340, items_132, cells_341, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_embedding = {"embedding", call_embedding, items_412, items_171, cells_413, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5606,10 +6767,10 @@ static dt_status call_optimizer_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_342[] = {
+static const dtt_item items_414[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_342, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_step = {"step", call_optimizer_step, items_414, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5618,11 +6779,11 @@ static dt_status call_optimizer_zero_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_343[] = {
+static const dtt_item items_415[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"set_to_none", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_343, NULL, cells_316, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_optimizer_zero_grad = {"zero_grad", call_optimizer_zero_grad, items_415, NULL, cells_376, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5632,11 +6793,11 @@ static dt_status call_optimizer_add_param_group(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_344[] = {
+static const dtt_item items_416[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_344, NULL, cells_64, 2, 0, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_add_param_group = {"add_param_group", call_optimizer_add_param_group, items_416, NULL, cells_76, 2, 0, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5646,7 +6807,7 @@ static dt_status call_optimizer_group_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_342, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_group_count = {"group_count", call_optimizer_group_count, items_414, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   double r_out = 0;
@@ -5656,12 +6817,12 @@ static dt_status call_optimizer_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_345[] = {
+static const dtt_item items_417[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_345, items_237, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_optimizer_get = {"get", call_optimizer_get, items_417, items_276, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5671,13 +6832,13 @@ static dt_status call_optimizer_set(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_346[] = {
+static const dtt_item items_418[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"name", NULL, DTT_STR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"group", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_346, NULL, cells_200, 4, 0, 4, 0, 0, NULL};
+static const dtt_function function_optimizer_set = {"set", call_optimizer_set, items_418, NULL, cells_239, 4, 0, 4, 0, 0, NULL};
 
 static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   dt_string_list *r_names = NULL;
@@ -5689,7 +6850,7 @@ static dt_status call_optimizer_state_dict(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_342, items_198, cells_50, 1, 2, 1, 0, 0, NULL};
+static const dtt_function function_optimizer_state_dict = {"state_dict", call_optimizer_state_dict, items_414, items_237, cells_62, 1, 2, 1, 0, 0, NULL};
 
 static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5700,12 +6861,12 @@ static dt_status call_optimizer_load_state_dict(const dtt_cell *a, dtt_cell *r) 
   return status;
 }
 
-static const dtt_item items_347[] = {
+static const dtt_item items_419[] = {
   {"self", &dtt_handle_optimizer, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"names", NULL, DTT_STR, 1, 1, 0, 0, 1, 0},
   {"tensors", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_347, NULL, cells_182, 3, 0, 5, 0, 0, NULL};
+static const dtt_function function_optimizer_load_state_dict = {"load_state_dict", call_optimizer_load_state_dict, items_419, NULL, cells_221, 3, 0, 5, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5714,10 +6875,10 @@ static dt_status call_lr_scheduler_step(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_348[] = {
+static const dtt_item items_420[] = {
   {"self", &dtt_handle_lr_scheduler, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_348, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_step = {"step", call_lr_scheduler_step, items_420, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -5727,7 +6888,7 @@ static dt_status call_lr_scheduler_last_epoch(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_348, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_last_epoch = {"last_epoch", call_lr_scheduler_last_epoch, items_420, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -5736,7 +6897,7 @@ static dt_status call_lr_scheduler_get_last_lr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_348, items_178, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_lr_scheduler_get_last_lr = {"get_last_lr", call_lr_scheduler_get_last_lr, items_420, items_217, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5748,16 +6909,16 @@ static dt_status call_clip_grad_norm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_349[] = {
+static const dtt_item items_421[] = {
   {"params", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"max_norm", NULL, DTT_F64, 2, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"error_if_nonfinite", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_350[] = {
+static const dtt_cell cells_422[] = {
   {0}, {0}, {0}, {.f = 2.0}, {0},
 };
-static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_349, items_132, cells_350, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_clip_grad_norm_ = {"clip_grad_norm_", call_clip_grad_norm_, items_421, items_171, cells_422, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5770,7 +6931,7 @@ static dt_status call_optimizer_update(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_351[] = {
+static const dtt_item items_423[] = {
   {"optimizer", NULL, DTT_STR, 0, 0, 0, 0, 1, 0},
   {"params", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"grads", NULL, DTT_TENSOR, 3, 1, 0, 0, 1, 0},
@@ -5779,10 +6940,10 @@ static const dtt_item items_351[] = {
   {"settings", NULL, DTT_F64, 11, 1, 0, 0, 1, 0},
   {"first", NULL, DTT_BOOL, 13, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_352[] = {
+static const dtt_cell cells_424[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_351, NULL, cells_352, 7, 0, 14, 0, 0, NULL};
+static const dtt_function function_optimizer_update = {"optimizer_update", call_optimizer_update, items_423, NULL, cells_424, 7, 0, 14, 0, 0, NULL};
 
 static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5792,7 +6953,7 @@ static dt_status call_neg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg = {"neg", call_neg, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_neg = {"neg", call_neg, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5801,7 +6962,7 @@ static dt_status call_neg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_neg_ = {"neg_", call_neg_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_neg_ = {"neg_", call_neg_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5811,7 +6972,7 @@ static dt_status call_abs(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs = {"abs", call_abs, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_abs = {"abs", call_abs, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5820,7 +6981,7 @@ static dt_status call_abs_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_abs_ = {"abs_", call_abs_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_abs_ = {"abs_", call_abs_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5830,7 +6991,7 @@ static dt_status call_sign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign = {"sign", call_sign, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sign = {"sign", call_sign, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5839,7 +7000,7 @@ static dt_status call_sign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sign_ = {"sign_", call_sign_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sign_ = {"sign_", call_sign_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5849,7 +7010,7 @@ static dt_status call_floor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor = {"floor", call_floor, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_floor = {"floor", call_floor, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5858,7 +7019,7 @@ static dt_status call_floor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_ = {"floor_", call_floor_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_floor_ = {"floor_", call_floor_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5868,7 +7029,7 @@ static dt_status call_ceil(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil = {"ceil", call_ceil, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ceil = {"ceil", call_ceil, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5877,7 +7038,7 @@ static dt_status call_ceil_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_ceil_ = {"ceil_", call_ceil_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5887,7 +7048,7 @@ static dt_status call_round(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round = {"round", call_round, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_round = {"round", call_round, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5896,7 +7057,7 @@ static dt_status call_round_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_ = {"round_", call_round_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_round_ = {"round_", call_round_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5906,7 +7067,7 @@ static dt_status call_trunc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc = {"trunc", call_trunc, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_trunc = {"trunc", call_trunc, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5915,7 +7076,7 @@ static dt_status call_trunc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_trunc_ = {"trunc_", call_trunc_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5925,7 +7086,7 @@ static dt_status call_exp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp = {"exp", call_exp, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp = {"exp", call_exp, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5934,7 +7095,7 @@ static dt_status call_exp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp_ = {"exp_", call_exp_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp_ = {"exp_", call_exp_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5944,7 +7105,7 @@ static dt_status call_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log = {"log", call_log, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log = {"log", call_log, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5953,7 +7114,7 @@ static dt_status call_log_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log_ = {"log_", call_log_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log_ = {"log_", call_log_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5963,7 +7124,7 @@ static dt_status call_log1p(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p = {"log1p", call_log1p, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log1p = {"log1p", call_log1p, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5972,7 +7133,7 @@ static dt_status call_log1p_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log1p_ = {"log1p_", call_log1p_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -5982,7 +7143,7 @@ static dt_status call_sqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sqrt = {"sqrt", call_sqrt, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -5991,7 +7152,7 @@ static dt_status call_sqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sqrt_ = {"sqrt_", call_sqrt_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6001,7 +7162,7 @@ static dt_status call_rsqrt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rsqrt = {"rsqrt", call_rsqrt, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6010,7 +7171,7 @@ static dt_status call_rsqrt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rsqrt_ = {"rsqrt_", call_rsqrt_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6020,7 +7181,7 @@ static dt_status call_square(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square = {"square", call_square, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_square = {"square", call_square, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6029,7 +7190,7 @@ static dt_status call_square_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_square_ = {"square_", call_square_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_square_ = {"square_", call_square_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6039,7 +7200,7 @@ static dt_status call_reciprocal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_reciprocal = {"reciprocal", call_reciprocal, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6048,7 +7209,7 @@ static dt_status call_reciprocal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_reciprocal_ = {"reciprocal_", call_reciprocal_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6058,7 +7219,7 @@ static dt_status call_sin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin = {"sin", call_sin, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sin = {"sin", call_sin, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6067,7 +7228,7 @@ static dt_status call_sin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sin_ = {"sin_", call_sin_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sin_ = {"sin_", call_sin_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6077,7 +7238,7 @@ static dt_status call_cos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos = {"cos", call_cos, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cos = {"cos", call_cos, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6086,7 +7247,7 @@ static dt_status call_cos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cos_ = {"cos_", call_cos_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cos_ = {"cos_", call_cos_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6096,7 +7257,7 @@ static dt_status call_tanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh = {"tanh", call_tanh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanh = {"tanh", call_tanh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6105,7 +7266,7 @@ static dt_status call_tanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tanh_ = {"tanh_", call_tanh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6115,7 +7276,7 @@ static dt_status call_erf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf = {"erf", call_erf, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_erf = {"erf", call_erf, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6124,7 +7285,7 @@ static dt_status call_erf_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_erf_ = {"erf_", call_erf_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_erf_ = {"erf_", call_erf_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6134,7 +7295,7 @@ static dt_status call_sigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sigmoid = {"sigmoid", call_sigmoid, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6143,7 +7304,7 @@ static dt_status call_sigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sigmoid_ = {"sigmoid_", call_sigmoid_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6153,7 +7314,7 @@ static dt_status call_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu = {"relu", call_relu, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu = {"relu", call_relu, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6162,7 +7323,7 @@ static dt_status call_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu_ = {"relu_", call_relu_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu_ = {"relu_", call_relu_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6173,14 +7334,14 @@ static dt_status call_leaky_relu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_353[] = {
+static const dtt_item items_425[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"negative_slope", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_354[] = {
+static const dtt_cell cells_426[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.01},
 };
-static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_353, items_132, cells_354, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_leaky_relu = {"leaky_relu", call_leaky_relu, items_425, items_171, cells_426, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6190,7 +7351,7 @@ static dt_status call_leaky_relu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_353, NULL, cells_354, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_leaky_relu_ = {"leaky_relu_", call_leaky_relu_, items_425, NULL, cells_426, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6201,14 +7362,14 @@ static dt_status call_elu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_355[] = {
+static const dtt_item items_427[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_356[] = {
+static const dtt_cell cells_428[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0},
 };
-static const dtt_function function_elu = {"elu", call_elu, items_355, items_132, cells_356, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_elu = {"elu", call_elu, items_427, items_171, cells_428, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6217,7 +7378,7 @@ static dt_status call_elu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_elu_ = {"elu_", call_elu_, items_355, NULL, cells_356, 2, 0, 4, 1, 0, NULL};
+static const dtt_function function_elu_ = {"elu_", call_elu_, items_427, NULL, cells_428, 2, 0, 4, 1, 0, NULL};
 
 static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6229,15 +7390,15 @@ static dt_status call_softplus(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_357[] = {
+static const dtt_item items_429[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"beta", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_SCALAR, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_358[] = {
+static const dtt_cell cells_430[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 1.0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 20.0},
 };
-static const dtt_function function_softplus = {"softplus", call_softplus, items_357, items_132, cells_358, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_softplus = {"softplus", call_softplus, items_429, items_171, cells_430, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6247,7 +7408,7 @@ static dt_status call_logsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logsigmoid = {"logsigmoid", call_logsigmoid, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6257,7 +7418,7 @@ static dt_status call_silu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu = {"silu", call_silu, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_silu = {"silu", call_silu, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6266,7 +7427,7 @@ static dt_status call_silu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_silu_ = {"silu_", call_silu_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_silu_ = {"silu_", call_silu_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6276,14 +7437,14 @@ static dt_status call_gelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_359[] = {
+static const dtt_item items_431[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"approximate", &enum_approximate, DTT_ENUM, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_360[] = {
+static const dtt_cell cells_432[] = {
   {0}, {DT_APPROXIMATE_NONE},
 };
-static const dtt_function function_gelu = {"gelu", call_gelu, items_359, items_132, cells_360, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gelu = {"gelu", call_gelu, items_431, items_171, cells_432, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6295,11 +7456,11 @@ static dt_status call_clamp_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_361[] = {
+static const dtt_item items_433[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_361, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_min = {"clamp_min", call_clamp_min, items_433, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6310,7 +7471,7 @@ static dt_status call_clamp_min_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_361, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_min_ = {"clamp_min_", call_clamp_min_, items_433, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6322,11 +7483,11 @@ static dt_status call_clamp_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_362[] = {
+static const dtt_item items_434[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"max", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_362, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_clamp_max = {"clamp_max", call_clamp_max, items_434, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6337,7 +7498,7 @@ static dt_status call_clamp_max_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_362, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_clamp_max_ = {"clamp_max_", call_clamp_max_, items_434, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6350,12 +7511,12 @@ static dt_status call_clamp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_363[] = {
+static const dtt_item items_435[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min", NULL, DTT_OPERAND, 1, 0, 1, 0, 0, 0},
   {"max", NULL, DTT_OPERAND, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_clamp = {"clamp", call_clamp, items_363, items_132, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clamp = {"clamp", call_clamp, items_435, items_171, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6366,7 +7527,7 @@ static dt_status call_clamp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_363, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clamp_ = {"clamp_", call_clamp_, items_435, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6378,15 +7539,15 @@ static dt_status call_add(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_364[] = {
+static const dtt_item items_436[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_365[] = {
+static const dtt_cell cells_437[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_add = {"add", call_add, items_364, items_132, cells_365, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_add = {"add", call_add, items_436, items_171, cells_437, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6397,7 +7558,7 @@ static dt_status call_add_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_add_ = {"add_", call_add_, items_364, NULL, cells_365, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_add_ = {"add_", call_add_, items_436, NULL, cells_437, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6409,7 +7570,7 @@ static dt_status call_sub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub = {"sub", call_sub, items_364, items_132, cells_365, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_sub = {"sub", call_sub, items_436, items_171, cells_437, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6420,7 +7581,7 @@ static dt_status call_sub_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sub_ = {"sub_", call_sub_, items_364, NULL, cells_365, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_sub_ = {"sub_", call_sub_, items_436, NULL, cells_437, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6432,7 +7593,7 @@ static dt_status call_rsub(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rsub = {"rsub", call_rsub, items_364, items_132, cells_365, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_rsub = {"rsub", call_rsub, items_436, items_171, cells_437, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6444,11 +7605,11 @@ static dt_status call_mul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_366[] = {
+static const dtt_item items_438[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_mul = {"mul", call_mul, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_mul = {"mul", call_mul, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6459,7 +7620,7 @@ static dt_status call_mul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mul_ = {"mul_", call_mul_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_mul_ = {"mul_", call_mul_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6471,7 +7632,7 @@ static dt_status call_true_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_true_divide = {"true_divide", call_true_divide, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6482,7 +7643,7 @@ static dt_status call_true_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_true_divide_ = {"true_divide_", call_true_divide_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6494,12 +7655,12 @@ static dt_status call_div(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_367[] = {
+static const dtt_item items_439[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"rounding_mode", &enum_rounding_mode, DTT_ENUM, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_div = {"div", call_div, items_367, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_div = {"div", call_div, items_439, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6510,7 +7671,7 @@ static dt_status call_div_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_div_ = {"div_", call_div_, items_367, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_div_ = {"div_", call_div_, items_439, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6522,7 +7683,7 @@ static dt_status call_floor_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_floor_divide = {"floor_divide", call_floor_divide, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6533,7 +7694,7 @@ static dt_status call_floor_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_floor_divide_ = {"floor_divide_", call_floor_divide_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6545,7 +7706,7 @@ static dt_status call_remainder(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder = {"remainder", call_remainder, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_remainder = {"remainder", call_remainder, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6556,7 +7717,7 @@ static dt_status call_remainder_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_remainder_ = {"remainder_", call_remainder_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6568,11 +7729,11 @@ static dt_status call_pow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_368[] = {
+static const dtt_item items_440[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow = {"pow", call_pow, items_368, items_132, cells_84, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_pow = {"pow", call_pow, items_440, items_171, cells_114, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6583,11 +7744,11 @@ static dt_status call_pow_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_369[] = {
+static const dtt_item items_441[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"exponent", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pow_ = {"pow_", call_pow_, items_369, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_pow_ = {"pow_", call_pow_, items_441, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6597,7 +7758,7 @@ static dt_status call_maximum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_maximum = {"maximum", call_maximum, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_maximum = {"maximum", call_maximum, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6607,7 +7768,7 @@ static dt_status call_minimum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_minimum = {"minimum", call_minimum, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_minimum = {"minimum", call_minimum, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6617,15 +7778,15 @@ static dt_status call_hardtanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_370[] = {
+static const dtt_item items_442[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"min_val", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"max_val", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_371[] = {
+static const dtt_cell cells_443[] = {
   {0}, {.f = -1.0}, {.f = 1.0},
 };
-static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_370, items_132, cells_371, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_hardtanh = {"hardtanh", call_hardtanh, items_442, items_171, cells_443, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6634,7 +7795,7 @@ static dt_status call_hardtanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_370, NULL, cells_371, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_hardtanh_ = {"hardtanh_", call_hardtanh_, items_442, NULL, cells_443, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6644,7 +7805,7 @@ static dt_status call_relu6(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6 = {"relu6", call_relu6, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_relu6 = {"relu6", call_relu6, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6653,7 +7814,7 @@ static dt_status call_relu6_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_relu6_ = {"relu6_", call_relu6_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6663,7 +7824,7 @@ static dt_status call_hardsigmoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardsigmoid = {"hardsigmoid", call_hardsigmoid, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6672,7 +7833,7 @@ static dt_status call_hardsigmoid_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardsigmoid_ = {"hardsigmoid_", call_hardsigmoid_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6682,7 +7843,7 @@ static dt_status call_hardswish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_hardswish = {"hardswish", call_hardswish, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6691,7 +7852,7 @@ static dt_status call_hardswish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_hardswish_ = {"hardswish_", call_hardswish_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6702,14 +7863,14 @@ static dt_status call_hardshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_372[] = {
+static const dtt_item items_444[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_373[] = {
+static const dtt_cell cells_445[] = {
   {0}, {DT_SCALAR_KIND_FLOAT}, {0}, {.f = 0.5},
 };
-static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_372, items_132, cells_373, 2, 1, 4, 0, 0, NULL};
+static const dtt_function function_hardshrink = {"hardshrink", call_hardshrink, items_444, items_171, cells_445, 2, 1, 4, 0, 0, NULL};
 
 static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6719,14 +7880,14 @@ static dt_status call_softshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_374[] = {
+static const dtt_item items_446[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"lambd", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_375[] = {
+static const dtt_cell cells_447[] = {
   {0}, {.f = 0.5},
 };
-static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_374, items_132, cells_375, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_softshrink = {"softshrink", call_softshrink, items_446, items_171, cells_447, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6736,7 +7897,7 @@ static dt_status call_tanhshrink(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tanhshrink = {"tanhshrink", call_tanhshrink, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6748,12 +7909,12 @@ static dt_status call_threshold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_376[] = {
+static const dtt_item items_448[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"threshold", NULL, DTT_SCALAR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_threshold = {"threshold", call_threshold, items_376, items_132, cells_123, 3, 1, 7, 0, 0, NULL};
+static const dtt_function function_threshold = {"threshold", call_threshold, items_448, items_171, cells_162, 3, 1, 7, 0, 0, NULL};
 
 static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6764,7 +7925,7 @@ static dt_status call_threshold_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_376, NULL, cells_123, 3, 0, 7, 1, 0, NULL};
+static const dtt_function function_threshold_ = {"threshold_", call_threshold_, items_448, NULL, cells_162, 3, 0, 7, 1, 0, NULL};
 
 static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6774,7 +7935,7 @@ static dt_status call_softsign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softsign = {"softsign", call_softsign, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_softsign = {"softsign", call_softsign, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6784,7 +7945,7 @@ static dt_status call_selu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu = {"selu", call_selu, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_selu = {"selu", call_selu, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6793,7 +7954,7 @@ static dt_status call_selu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_selu_ = {"selu_", call_selu_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_selu_ = {"selu_", call_selu_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6803,14 +7964,14 @@ static dt_status call_celu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_377[] = {
+static const dtt_item items_449[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"alpha", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_378[] = {
+static const dtt_cell cells_450[] = {
   {0}, {.f = 1.0},
 };
-static const dtt_function function_celu = {"celu", call_celu, items_377, items_132, cells_378, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_celu = {"celu", call_celu, items_449, items_171, cells_450, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6819,7 +7980,7 @@ static dt_status call_celu_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_celu_ = {"celu_", call_celu_, items_377, NULL, cells_378, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_celu_ = {"celu_", call_celu_, items_449, NULL, cells_450, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6829,7 +7990,7 @@ static dt_status call_mish(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish = {"mish", call_mish, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_mish = {"mish", call_mish, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6838,7 +7999,7 @@ static dt_status call_mish_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mish_ = {"mish_", call_mish_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_mish_ = {"mish_", call_mish_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6848,11 +8009,11 @@ static dt_status call_glu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_379[] = {
+static const dtt_item items_451[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_glu = {"glu", call_glu, items_379, items_132, cells_261, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_glu = {"glu", call_glu, items_451, items_171, cells_300, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6862,11 +8023,11 @@ static dt_status call_prelu(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_380[] = {
+static const dtt_item items_452[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_prelu = {"prelu", call_prelu, items_380, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_prelu = {"prelu", call_prelu, items_452, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6876,7 +8037,7 @@ static dt_status call_softmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_softmin = {"softmin", call_softmin, items_337, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_softmin = {"softmin", call_softmin, items_404, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6888,7 +8049,7 @@ static dt_status call_eq(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq = {"eq", call_eq, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_eq = {"eq", call_eq, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6899,7 +8060,7 @@ static dt_status call_eq_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_eq_ = {"eq_", call_eq_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_eq_ = {"eq_", call_eq_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6911,7 +8072,7 @@ static dt_status call_ne(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne = {"ne", call_ne, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ne = {"ne", call_ne, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6922,7 +8083,7 @@ static dt_status call_ne_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ne_ = {"ne_", call_ne_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ne_ = {"ne_", call_ne_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6934,7 +8095,7 @@ static dt_status call_lt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt = {"lt", call_lt, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_lt = {"lt", call_lt, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6945,7 +8106,7 @@ static dt_status call_lt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lt_ = {"lt_", call_lt_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_lt_ = {"lt_", call_lt_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6957,7 +8118,7 @@ static dt_status call_le(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le = {"le", call_le, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_le = {"le", call_le, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6968,7 +8129,7 @@ static dt_status call_le_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_le_ = {"le_", call_le_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_le_ = {"le_", call_le_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -6980,7 +8141,7 @@ static dt_status call_gt(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt = {"gt", call_gt, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_gt = {"gt", call_gt, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -6991,7 +8152,7 @@ static dt_status call_gt_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gt_ = {"gt_", call_gt_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_gt_ = {"gt_", call_gt_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7003,7 +8164,7 @@ static dt_status call_ge(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge = {"ge", call_ge, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_ge = {"ge", call_ge, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7014,7 +8175,7 @@ static dt_status call_ge_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ge_ = {"ge_", call_ge_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_ge_ = {"ge_", call_ge_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7024,7 +8185,7 @@ static dt_status call_isnan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isnan = {"isnan", call_isnan, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isnan = {"isnan", call_isnan, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7034,7 +8195,7 @@ static dt_status call_isinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isinf = {"isinf", call_isinf, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isinf = {"isinf", call_isinf, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7044,7 +8205,7 @@ static dt_status call_isfinite(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isfinite = {"isfinite", call_isfinite, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7054,7 +8215,7 @@ static dt_status call_logical_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_logical_not = {"logical_not", call_logical_not, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7063,7 +8224,7 @@ static dt_status call_logical_not_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_logical_not_ = {"logical_not_", call_logical_not_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7073,7 +8234,7 @@ static dt_status call_logical_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_and = {"logical_and", call_logical_and, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7082,7 +8243,7 @@ static dt_status call_logical_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_and_ = {"logical_and_", call_logical_and_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7092,7 +8253,7 @@ static dt_status call_logical_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_or = {"logical_or", call_logical_or, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7101,7 +8262,7 @@ static dt_status call_logical_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_or_ = {"logical_or_", call_logical_or_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7111,7 +8272,7 @@ static dt_status call_logical_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logical_xor = {"logical_xor", call_logical_xor, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7120,7 +8281,7 @@ static dt_status call_logical_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_logical_xor_ = {"logical_xor_", call_logical_xor_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7132,7 +8293,7 @@ static dt_status call_bitwise_and(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_and = {"bitwise_and", call_bitwise_and, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7143,7 +8304,7 @@ static dt_status call_bitwise_and_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_and_ = {"bitwise_and_", call_bitwise_and_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7155,7 +8316,7 @@ static dt_status call_bitwise_or(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_or = {"bitwise_or", call_bitwise_or, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7166,7 +8327,7 @@ static dt_status call_bitwise_or_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_or_ = {"bitwise_or_", call_bitwise_or_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7178,7 +8339,7 @@ static dt_status call_bitwise_xor(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_xor = {"bitwise_xor", call_bitwise_xor, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7189,7 +8350,7 @@ static dt_status call_bitwise_xor_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_xor_ = {"bitwise_xor_", call_bitwise_xor_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7201,7 +8362,7 @@ static dt_status call_bitwise_left_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_left_shift = {"bitwise_left_shift", call_bitwise_left_shift, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7212,7 +8373,7 @@ static dt_status call_bitwise_left_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_left_shift_ = {"bitwise_left_shift_", call_bitwise_left_shift_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7224,7 +8385,7 @@ static dt_status call_bitwise_right_shift(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_bitwise_right_shift = {"bitwise_right_shift", call_bitwise_right_shift, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7235,7 +8396,7 @@ static dt_status call_bitwise_right_shift_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_bitwise_right_shift_ = {"bitwise_right_shift_", call_bitwise_right_shift_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7245,7 +8406,7 @@ static dt_status call_bitwise_not(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_bitwise_not = {"bitwise_not", call_bitwise_not, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7258,12 +8419,12 @@ static dt_status call_where(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_381[] = {
+static const dtt_item items_453[] = {
   {"condition", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 5, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_where = {"where", call_where, items_381, items_132, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_where = {"where", call_where, items_453, items_171, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7275,12 +8436,12 @@ static dt_status call_masked_fill(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_382[] = {
+static const dtt_item items_454[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mask", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_382, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_masked_fill = {"masked_fill", call_masked_fill, items_454, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7291,7 +8452,7 @@ static dt_status call_masked_fill_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_382, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_masked_fill_ = {"masked_fill_", call_masked_fill_, items_454, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7301,7 +8462,7 @@ static dt_status call_tan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan = {"tan", call_tan, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tan = {"tan", call_tan, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7310,7 +8471,7 @@ static dt_status call_tan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tan_ = {"tan_", call_tan_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_tan_ = {"tan_", call_tan_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7320,7 +8481,7 @@ static dt_status call_asin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin = {"asin", call_asin, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asin = {"asin", call_asin, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7329,7 +8490,7 @@ static dt_status call_asin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asin_ = {"asin_", call_asin_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asin_ = {"asin_", call_asin_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7339,7 +8500,7 @@ static dt_status call_acos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos = {"acos", call_acos, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acos = {"acos", call_acos, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7348,7 +8509,7 @@ static dt_status call_acos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acos_ = {"acos_", call_acos_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acos_ = {"acos_", call_acos_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7358,7 +8519,7 @@ static dt_status call_atan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan = {"atan", call_atan, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atan = {"atan", call_atan, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7367,7 +8528,7 @@ static dt_status call_atan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan_ = {"atan_", call_atan_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atan_ = {"atan_", call_atan_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7377,7 +8538,7 @@ static dt_status call_sinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh = {"sinh", call_sinh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinh = {"sinh", call_sinh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7386,7 +8547,7 @@ static dt_status call_sinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinh_ = {"sinh_", call_sinh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7396,7 +8557,7 @@ static dt_status call_cosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh = {"cosh", call_cosh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_cosh = {"cosh", call_cosh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7405,7 +8566,7 @@ static dt_status call_cosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_cosh_ = {"cosh_", call_cosh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7415,7 +8576,7 @@ static dt_status call_asinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh = {"asinh", call_asinh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_asinh = {"asinh", call_asinh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7424,7 +8585,7 @@ static dt_status call_asinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_asinh_ = {"asinh_", call_asinh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7434,7 +8595,7 @@ static dt_status call_acosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh = {"acosh", call_acosh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_acosh = {"acosh", call_acosh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7443,7 +8604,7 @@ static dt_status call_acosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_acosh_ = {"acosh_", call_acosh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7453,7 +8614,7 @@ static dt_status call_atanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh = {"atanh", call_atanh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atanh = {"atanh", call_atanh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7462,7 +8623,7 @@ static dt_status call_atanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_atanh_ = {"atanh_", call_atanh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7472,7 +8633,7 @@ static dt_status call_atan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2 = {"atan2", call_atan2, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_atan2 = {"atan2", call_atan2, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7481,7 +8642,7 @@ static dt_status call_atan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_atan2_ = {"atan2_", call_atan2_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7491,7 +8652,7 @@ static dt_status call_hypot(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot = {"hypot", call_hypot, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hypot = {"hypot", call_hypot, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7500,7 +8661,7 @@ static dt_status call_hypot_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_hypot_ = {"hypot_", call_hypot_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7510,7 +8671,7 @@ static dt_status call_sinc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc = {"sinc", call_sinc, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sinc = {"sinc", call_sinc, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7519,7 +8680,7 @@ static dt_status call_sinc_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sinc_ = {"sinc_", call_sinc_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7529,7 +8690,7 @@ static dt_status call_deg2rad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_deg2rad = {"deg2rad", call_deg2rad, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7538,7 +8699,7 @@ static dt_status call_deg2rad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_deg2rad_ = {"deg2rad_", call_deg2rad_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7548,7 +8709,7 @@ static dt_status call_rad2deg(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_rad2deg = {"rad2deg", call_rad2deg, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7557,7 +8718,7 @@ static dt_status call_rad2deg_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_rad2deg_ = {"rad2deg_", call_rad2deg_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7567,7 +8728,7 @@ static dt_status call_expm1(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1 = {"expm1", call_expm1, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_expm1 = {"expm1", call_expm1, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7576,7 +8737,7 @@ static dt_status call_expm1_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_expm1_ = {"expm1_", call_expm1_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7586,7 +8747,7 @@ static dt_status call_exp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2 = {"exp2", call_exp2, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_exp2 = {"exp2", call_exp2, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7595,7 +8756,7 @@ static dt_status call_exp2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_exp2_ = {"exp2_", call_exp2_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7605,7 +8766,7 @@ static dt_status call_log2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2 = {"log2", call_log2, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log2 = {"log2", call_log2, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7614,7 +8775,7 @@ static dt_status call_log2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log2_ = {"log2_", call_log2_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log2_ = {"log2_", call_log2_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7624,7 +8785,7 @@ static dt_status call_log10(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10 = {"log10", call_log10, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_log10 = {"log10", call_log10, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7633,7 +8794,7 @@ static dt_status call_log10_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_log10_ = {"log10_", call_log10_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_log10_ = {"log10_", call_log10_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7644,11 +8805,11 @@ static dt_status call_logit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_383[] = {
+static const dtt_item items_455[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"eps", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_logit = {"logit", call_logit, items_383, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_logit = {"logit", call_logit, items_455, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7658,7 +8819,7 @@ static dt_status call_logit_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logit_ = {"logit_", call_logit_, items_383, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_logit_ = {"logit_", call_logit_, items_455, NULL, cells_76, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7670,11 +8831,11 @@ static dt_status call_xlogy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_384[] = {
+static const dtt_item items_456[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_384, items_132, cells_84, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_xlogy = {"xlogy", call_xlogy, items_456, items_171, cells_114, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7685,7 +8846,7 @@ static dt_status call_xlogy_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_xlogy_ = {"xlogy_", call_xlogy_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7695,7 +8856,7 @@ static dt_status call_logaddexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp = {"logaddexp", call_logaddexp, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7705,7 +8866,7 @@ static dt_status call_logaddexp2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_logaddexp2 = {"logaddexp2", call_logaddexp2, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7717,7 +8878,7 @@ static dt_status call_float_power(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power = {"float_power", call_float_power, items_368, items_132, cells_84, 2, 1, 8, 0, 0, NULL};
+static const dtt_function function_float_power = {"float_power", call_float_power, items_440, items_171, cells_114, 2, 1, 8, 0, 0, NULL};
 
 static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7728,7 +8889,7 @@ static dt_status call_float_power_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_369, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_float_power_ = {"float_power_", call_float_power_, items_441, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7738,7 +8899,7 @@ static dt_status call_ldexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ldexp = {"ldexp", call_ldexp, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7747,7 +8908,7 @@ static dt_status call_ldexp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_ldexp_ = {"ldexp_", call_ldexp_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7757,7 +8918,7 @@ static dt_status call_frac(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac = {"frac", call_frac, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_frac = {"frac", call_frac, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7766,7 +8927,7 @@ static dt_status call_frac_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_frac_ = {"frac_", call_frac_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_frac_ = {"frac_", call_frac_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7776,7 +8937,7 @@ static dt_status call_positive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_positive = {"positive", call_positive, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_positive = {"positive", call_positive, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7786,7 +8947,7 @@ static dt_status call_signbit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_signbit = {"signbit", call_signbit, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_signbit = {"signbit", call_signbit, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7798,7 +8959,7 @@ static dt_status call_copysign(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign = {"copysign", call_copysign, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_copysign = {"copysign", call_copysign, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7809,7 +8970,7 @@ static dt_status call_copysign_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_copysign_ = {"copysign_", call_copysign_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7821,7 +8982,7 @@ static dt_status call_fmod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod = {"fmod", call_fmod, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_fmod = {"fmod", call_fmod, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7832,7 +8993,7 @@ static dt_status call_fmod_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_fmod_ = {"fmod_", call_fmod_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7842,7 +9003,7 @@ static dt_status call_gcd(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd = {"gcd", call_gcd, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_gcd = {"gcd", call_gcd, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7851,7 +9012,7 @@ static dt_status call_gcd_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_gcd_ = {"gcd_", call_gcd_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7861,7 +9022,7 @@ static dt_status call_lcm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm = {"lcm", call_lcm, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_lcm = {"lcm", call_lcm, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7870,7 +9031,7 @@ static dt_status call_lcm_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_lcm_ = {"lcm_", call_lcm_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7880,11 +9041,11 @@ static dt_status call_heaviside(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_385[] = {
+static const dtt_item items_457[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"values", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_385, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_heaviside = {"heaviside", call_heaviside, items_457, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7893,7 +9054,7 @@ static dt_status call_heaviside_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_385, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_heaviside_ = {"heaviside_", call_heaviside_, items_457, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7903,7 +9064,7 @@ static dt_status call_fmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmax = {"fmax", call_fmax, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmax = {"fmax", call_fmax, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7913,7 +9074,7 @@ static dt_status call_fmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fmin = {"fmin", call_fmin, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_fmin = {"fmin", call_fmin, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7928,13 +9089,13 @@ static dt_status call_nan_to_num(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_386[] = {
+static const dtt_item items_458[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"nan", NULL, DTT_F64, 1, 0, 1, 0, 0, 0},
   {"posinf", NULL, DTT_F64, 3, 0, 1, 0, 0, 0},
   {"neginf", NULL, DTT_F64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_386, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_nan_to_num = {"nan_to_num", call_nan_to_num, items_458, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -7948,7 +9109,7 @@ static dt_status call_nan_to_num_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_386, NULL, cells_123, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_nan_to_num_ = {"nan_to_num_", call_nan_to_num_, items_458, NULL, cells_162, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7958,7 +9119,7 @@ static dt_status call_isposinf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isposinf = {"isposinf", call_isposinf, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7968,7 +9129,7 @@ static dt_status call_isneginf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isneginf = {"isneginf", call_isneginf, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7978,7 +9139,7 @@ static dt_status call_isreal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_isreal = {"isreal", call_isreal, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_isreal = {"isreal", call_isreal, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -7990,12 +9151,12 @@ static dt_status call_lerp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_387[] = {
+static const dtt_item items_459[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"end", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"weight", NULL, DTT_OPERAND, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_lerp = {"lerp", call_lerp, items_387, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_lerp = {"lerp", call_lerp, items_459, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8006,7 +9167,7 @@ static dt_status call_lerp_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_387, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_lerp_ = {"lerp_", call_lerp_, items_459, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8018,16 +9179,16 @@ static dt_status call_addcmul(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_388[] = {
+static const dtt_item items_460[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"tensor1", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"tensor2", NULL, DTT_TENSOR, 2, 0, 0, 0, 1, 0},
   {"value", NULL, DTT_SCALAR, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_389[] = {
+static const dtt_cell cells_461[] = {
   {0}, {0}, {0}, {DT_SCALAR_KIND_INT}, {1}, {.f = 0},
 };
-static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_388, items_132, cells_389, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcmul = {"addcmul", call_addcmul, items_460, items_171, cells_461, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8038,7 +9199,7 @@ static dt_status call_addcmul_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_388, NULL, cells_389, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcmul_ = {"addcmul_", call_addcmul_, items_460, NULL, cells_461, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8050,7 +9211,7 @@ static dt_status call_addcdiv(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_388, items_132, cells_389, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_addcdiv = {"addcdiv", call_addcdiv, items_460, items_171, cells_461, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8061,7 +9222,7 @@ static dt_status call_addcdiv_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_388, NULL, cells_389, 4, 0, 6, 1, 0, NULL};
+static const dtt_function function_addcdiv_ = {"addcdiv_", call_addcdiv_, items_460, NULL, cells_461, 4, 0, 6, 1, 0, NULL};
 
 static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8074,7 +9235,7 @@ static dt_status call_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_390[] = {
+static const dtt_item items_462[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -8082,10 +9243,10 @@ static const dtt_item items_390[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_391[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_134}, {1}, {.p = (void *)numbers_133}, {1}, {0},
+static const dtt_cell cells_463[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_173}, {1}, {.p = (void *)numbers_172}, {1}, {0},
 };
-static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_390, items_132, cells_391, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d = {"max_pool1d", call_max_pool1d, items_462, items_171, cells_463, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8100,11 +9261,11 @@ static dt_status call_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_392[] = {
+static const dtt_item items_464[] = {
   {"values", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_390, items_392, cells_391, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool1d_with_indices = {"max_pool1d_with_indices", call_max_pool1d_with_indices, items_462, items_464, cells_463, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8117,7 +9278,7 @@ static dt_status call_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_393[] = {
+static const dtt_item items_465[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
@@ -8125,10 +9286,10 @@ static const dtt_item items_393[] = {
   {"ceil_mode", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_394[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_134}, {1}, {0}, {1},
+static const dtt_cell cells_466[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_173}, {1}, {0}, {1},
 };
-static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_393, items_132, cells_394, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_avg_pool1d = {"avg_pool1d", call_avg_pool1d, items_465, items_171, cells_466, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8141,7 +9302,7 @@ static dt_status call_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_395[] = {
+static const dtt_item items_467[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -8149,10 +9310,10 @@ static const dtt_item items_395[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_396[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_141}, {2}, {0},
+static const dtt_cell cells_468[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_180}, {2}, {0},
 };
-static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_395, items_132, cells_396, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d = {"max_pool2d", call_max_pool2d, items_467, items_171, cells_468, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8167,7 +9328,7 @@ static dt_status call_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_395, items_392, cells_396, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool2d_with_indices = {"max_pool2d_with_indices", call_max_pool2d_with_indices, items_467, items_464, cells_468, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8181,7 +9342,7 @@ static dt_status call_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_397[] = {
+static const dtt_item items_469[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 2},
@@ -8190,10 +9351,10 @@ static const dtt_item items_397[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_398[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_142}, {2}, {0}, {1}, {0}, {0},
+static const dtt_cell cells_470[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_181}, {2}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_397, items_132, cells_398, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool2d = {"avg_pool2d", call_avg_pool2d, items_469, items_171, cells_470, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8206,7 +9367,7 @@ static dt_status call_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_399[] = {
+static const dtt_item items_471[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -8214,10 +9375,10 @@ static const dtt_item items_399[] = {
   {"dilation", NULL, DTT_I64, 7, 1, 0, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_400[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {3}, {.p = (void *)numbers_149}, {3}, {0},
+static const dtt_cell cells_472[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_189}, {3}, {.p = (void *)numbers_188}, {3}, {0},
 };
-static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_399, items_132, cells_400, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d = {"max_pool3d", call_max_pool3d, items_471, items_171, cells_472, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8232,7 +9393,7 @@ static dt_status call_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_399, items_392, cells_400, 6, 2, 10, 0, 0, NULL};
+static const dtt_function function_max_pool3d_with_indices = {"max_pool3d_with_indices", call_max_pool3d_with_indices, items_471, items_464, cells_472, 6, 2, 10, 0, 0, NULL};
 
 static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8246,7 +9407,7 @@ static dt_status call_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_401[] = {
+static const dtt_item items_473[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 3, 1, 1, 0, 0, 3},
@@ -8255,10 +9416,10 @@ static const dtt_item items_401[] = {
   {"count_include_pad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"divisor_override", NULL, DTT_I64, 9, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_402[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {3}, {0}, {1}, {0}, {0},
+static const dtt_cell cells_474[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_189}, {3}, {0}, {1}, {0}, {0},
 };
-static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_401, items_132, cells_402, 7, 1, 11, 0, 0, NULL};
+static const dtt_function function_avg_pool3d = {"avg_pool3d", call_avg_pool3d, items_473, items_171, cells_474, 7, 1, 11, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8269,11 +9430,11 @@ static dt_status call_adaptive_avg_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_403[] = {
+static const dtt_item items_475[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_403, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool1d = {"adaptive_avg_pool1d", call_adaptive_avg_pool1d, items_475, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8284,7 +9445,7 @@ static dt_status call_adaptive_max_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_403, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d = {"adaptive_max_pool1d", call_adaptive_max_pool1d, items_475, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8297,7 +9458,7 @@ static dt_status call_adaptive_max_pool1d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_403, items_392, cells_64, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool1d_with_indices = {"adaptive_max_pool1d_with_indices", call_adaptive_max_pool1d_with_indices, items_475, items_464, cells_76, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8309,14 +9470,14 @@ static dt_status call_lp_pool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_404[] = {
+static const dtt_item items_476[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_404, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool1d = {"lp_pool1d", call_lp_pool1d, items_476, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8329,7 +9490,7 @@ static dt_status call_max_unpool1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_405[] = {
+static const dtt_item items_477[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 1},
@@ -8337,10 +9498,10 @@ static const dtt_item items_405[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 1},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_406[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_134}, {1}, {0}, {0},
+static const dtt_cell cells_478[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_173}, {1}, {0}, {0},
 };
-static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_405, items_132, cells_406, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool1d = {"max_unpool1d", call_max_unpool1d, items_477, items_171, cells_478, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8351,11 +9512,11 @@ static dt_status call_adaptive_avg_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_407[] = {
+static const dtt_item items_479[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
 };
-static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_407, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool2d = {"adaptive_avg_pool2d", call_adaptive_avg_pool2d, items_479, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8366,7 +9527,7 @@ static dt_status call_adaptive_max_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_407, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d = {"adaptive_max_pool2d", call_adaptive_max_pool2d, items_479, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8379,7 +9540,7 @@ static dt_status call_adaptive_max_pool2d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_407, items_392, cells_64, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool2d_with_indices = {"adaptive_max_pool2d_with_indices", call_adaptive_max_pool2d_with_indices, items_479, items_464, cells_76, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8391,14 +9552,14 @@ static dt_status call_lp_pool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_408[] = {
+static const dtt_item items_480[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 2},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_408, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool2d = {"lp_pool2d", call_lp_pool2d, items_480, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8411,7 +9572,7 @@ static dt_status call_max_unpool2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_409[] = {
+static const dtt_item items_481[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 2},
@@ -8419,10 +9580,10 @@ static const dtt_item items_409[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 2},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_410[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_142}, {2}, {0}, {0},
+static const dtt_cell cells_482[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_181}, {2}, {0}, {0},
 };
-static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_409, items_132, cells_410, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool2d = {"max_unpool2d", call_max_unpool2d, items_481, items_171, cells_482, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8433,11 +9594,11 @@ static dt_status call_adaptive_avg_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_411[] = {
+static const dtt_item items_483[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 3},
 };
-static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_411, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_avg_pool3d = {"adaptive_avg_pool3d", call_adaptive_avg_pool3d, items_483, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8448,7 +9609,7 @@ static dt_status call_adaptive_max_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_411, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d = {"adaptive_max_pool3d", call_adaptive_max_pool3d, items_483, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -8461,7 +9622,7 @@ static dt_status call_adaptive_max_pool3d_with_indices(const dtt_cell *a, dtt_ce
   return status;
 }
 
-static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_411, items_392, cells_64, 2, 2, 3, 0, 0, NULL};
+static const dtt_function function_adaptive_max_pool3d_with_indices = {"adaptive_max_pool3d_with_indices", call_adaptive_max_pool3d_with_indices, items_483, items_464, cells_76, 2, 2, 3, 0, 0, NULL};
 
 static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8473,14 +9634,14 @@ static dt_status call_lp_pool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_412[] = {
+static const dtt_item items_484[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"norm_type", NULL, DTT_F64, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
   {"stride", NULL, DTT_I64, 4, 1, 1, 0, 0, 3},
   {"ceil_mode", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_412, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_lp_pool3d = {"lp_pool3d", call_lp_pool3d, items_484, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8493,7 +9654,7 @@ static dt_status call_max_unpool3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_413[] = {
+static const dtt_item items_485[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 2, 1, 0, 0, 1, 3},
@@ -8501,10 +9662,10 @@ static const dtt_item items_413[] = {
   {"padding", NULL, DTT_I64, 6, 1, 0, 0, 0, 3},
   {"output_size", NULL, DTT_I64, 8, 1, 1, 0, 0, 0},
 };
-static const dtt_cell cells_414[] = {
-  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_150}, {3}, {0}, {0},
+static const dtt_cell cells_486[] = {
+  {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_189}, {3}, {0}, {0},
 };
-static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_413, items_132, cells_414, 6, 1, 10, 0, 0, NULL};
+static const dtt_function function_max_unpool3d = {"max_unpool3d", call_max_unpool3d, items_485, items_171, cells_486, 6, 1, 10, 0, 0, NULL};
 
 static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8516,14 +9677,14 @@ static dt_status call_rand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_415[] = {
+static const dtt_item items_487[] = {
   {"size", NULL, DTT_I64, 0, 1, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_rand = {"rand", call_rand, items_415, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand = {"rand", call_rand, items_487, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8535,7 +9696,7 @@ static dt_status call_randn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn = {"randn", call_randn, items_415, items_132, cells_123, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn = {"randn", call_randn, items_487, items_171, cells_162, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8548,7 +9709,7 @@ static dt_status call_randint(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_416[] = {
+static const dtt_item items_488[] = {
   {"low", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
@@ -8557,7 +9718,7 @@ static const dtt_item items_416[] = {
   {"device", NULL, DTT_DEVICE, 6, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randint = {"randint", call_randint, items_416, items_132, cells_21, 7, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint = {"randint", call_randint, items_488, items_171, cells_21, 7, 1, 9, 0, 0, NULL};
 
 static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8569,14 +9730,14 @@ static dt_status call_randperm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_417[] = {
+static const dtt_item items_489[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 3, 0, 1, 0, 0, 0},
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_randperm = {"randperm", call_randperm, items_417, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_randperm = {"randperm", call_randperm, items_489, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8588,7 +9749,7 @@ static dt_status call_rand_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_418[] = {
+static const dtt_item items_490[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 2, 0, 1, 0, 0, 0},
@@ -8596,7 +9757,7 @@ static const dtt_item items_418[] = {
   {"requires_grad", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_418, items_132, cells_123, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_rand_like = {"rand_like", call_rand_like, items_490, items_171, cells_162, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8608,7 +9769,7 @@ static dt_status call_randn_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_418, items_132, cells_123, 6, 1, 7, 0, 0, NULL};
+static const dtt_function function_randn_like = {"randn_like", call_randn_like, items_490, items_171, cells_162, 6, 1, 7, 0, 0, NULL};
 
 static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8620,7 +9781,7 @@ static dt_status call_randint_like(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_419[] = {
+static const dtt_item items_491[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
@@ -8630,7 +9791,7 @@ static const dtt_item items_419[] = {
   {"requires_grad", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"memory_format", &enum_memory_format, DTT_ENUM, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_419, items_132, cells_21, 8, 1, 9, 0, 0, NULL};
+static const dtt_function function_randint_like = {"randint_like", call_randint_like, items_491, items_171, cells_21, 8, 1, 9, 0, 0, NULL};
 
 static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8640,11 +9801,11 @@ static dt_status call_bernoulli(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_420[] = {
+static const dtt_item items_492[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_420, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_bernoulli = {"bernoulli", call_bernoulli, items_492, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8653,16 +9814,16 @@ static dt_status call_uniform_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_421[] = {
+static const dtt_item items_493[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"high", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_422[] = {
+static const dtt_cell cells_494[] = {
   {0}, {.f = 0.0}, {.f = 1.0}, {0},
 };
-static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_421, NULL, cells_422, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_uniform_ = {"uniform_", call_uniform_, items_493, NULL, cells_494, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8671,13 +9832,13 @@ static dt_status call_normal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_423[] = {
+static const dtt_item items_495[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"mean", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"std", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_normal_ = {"normal_", call_normal_, items_423, NULL, cells_422, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_normal_ = {"normal_", call_normal_, items_495, NULL, cells_494, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8686,15 +9847,12 @@ static dt_status call_bernoulli_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_424[] = {
+static const dtt_item items_496[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_F64, 1, 0, 0, 0, 0, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 2, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_425[] = {
-  {0}, {.f = 0.5}, {0},
-};
-static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_424, NULL, cells_425, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_bernoulli_ = {"bernoulli_", call_bernoulli_, items_496, NULL, cells_407, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8704,13 +9862,13 @@ static dt_status call_random_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_426[] = {
+static const dtt_item items_497[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"low", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"high", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"generator", &dtt_handle_generator, DTT_HANDLE, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_random_ = {"random_", call_random_, items_426, NULL, cells_200, 4, 0, 4, 1, 0, NULL};
+static const dtt_function function_random_ = {"random_", call_random_, items_497, NULL, cells_239, 4, 0, 4, 1, 0, NULL};
 
 static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8719,10 +9877,10 @@ static dt_status call_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_427[] = {
+static const dtt_item items_498[] = {
   {"seed", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_427, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_manual_seed = {"manual_seed", call_manual_seed, items_498, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -8732,10 +9890,10 @@ static dt_status call_default_generator(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_428[] = {
+static const dtt_item items_499[] = {
   {"out", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_221, items_428, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_default_generator = {"default_generator", call_default_generator, items_260, items_499, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8744,10 +9902,10 @@ static dt_status call_set_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_429[] = {
+static const dtt_item items_500[] = {
   {"mode", NULL, DTT_BOOL, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_429, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_own_generators = {"set_own_generators", call_set_own_generators, items_500, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -8758,7 +9916,7 @@ static dt_status call_has_own_generators(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_224, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_has_own_generators = {"has_own_generators", call_has_own_generators, NULL, items_263, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   dt_generator *r_out = NULL;
@@ -8768,7 +9926,7 @@ static dt_status call_generator_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_221, items_428, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_generator_new = {"generator_new", call_generator_new, items_260, items_499, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -8780,10 +9938,10 @@ static dt_status call_generator_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_430[] = {
+static const dtt_item items_501[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_device = {"device", call_generator_device, items_430, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_device = {"device", call_generator_device, items_501, items_255, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8792,11 +9950,11 @@ static dt_status call_generator_manual_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_431[] = {
+static const dtt_item items_502[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"seed", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_431, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_manual_seed = {"manual_seed", call_generator_manual_seed, items_502, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -8806,7 +9964,7 @@ static dt_status call_generator_initial_seed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_430, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_initial_seed = {"initial_seed", call_generator_initial_seed, items_501, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8816,7 +9974,7 @@ static dt_status call_generator_get_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_430, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_generator_get_state = {"get_state", call_generator_get_state, items_501, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -8825,11 +9983,11 @@ static dt_status call_generator_set_state(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_432[] = {
+static const dtt_item items_503[] = {
   {"self", &dtt_handle_generator, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"state", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_432, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_generator_set_state = {"set_state", call_generator_set_state, items_503, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8841,13 +9999,13 @@ static dt_status call_sum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_433[] = {
+static const dtt_item items_504[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_sum = {"sum", call_sum, items_433, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_sum = {"sum", call_sum, items_504, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8859,7 +10017,7 @@ static dt_status call_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_mean = {"mean", call_mean, items_433, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_mean = {"mean", call_mean, items_504, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8871,7 +10029,7 @@ static dt_status call_nansum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nansum = {"nansum", call_nansum, items_433, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nansum = {"nansum", call_nansum, items_504, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8883,7 +10041,7 @@ static dt_status call_nanmean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_433, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_nanmean = {"nanmean", call_nanmean, items_504, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8893,11 +10051,11 @@ static dt_status call_count_nonzero(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_434[] = {
+static const dtt_item items_505[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
 };
-static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_434, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_count_nonzero = {"count_nonzero", call_count_nonzero, items_505, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8909,13 +10067,13 @@ static dt_status call_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_435[] = {
+static const dtt_item items_506[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_prod = {"prod", call_prod, items_435, items_132, cells_182, 4, 1, 5, 0, 0, NULL};
+static const dtt_function function_prod = {"prod", call_prod, items_506, items_171, cells_221, 4, 1, 5, 0, 0, NULL};
 
 static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8925,7 +10083,7 @@ static dt_status call_max(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_max = {"max", call_max, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_max = {"max", call_max, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8935,7 +10093,7 @@ static dt_status call_min(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min = {"min", call_min, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_min = {"min", call_min, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8946,12 +10104,12 @@ static dt_status call_amax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_436[] = {
+static const dtt_item items_507[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_amax = {"amax", call_amax, items_436, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amax = {"amax", call_amax, items_507, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8962,7 +10120,7 @@ static dt_status call_amin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_amin = {"amin", call_amin, items_436, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_amin = {"amin", call_amin, items_507, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_min = NULL;
@@ -8975,16 +10133,16 @@ static dt_status call_aminmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_437[] = {
+static const dtt_item items_508[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_438[] = {
+static const dtt_item items_509[] = {
   {"min", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"max", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_437, items_438, cells_200, 3, 2, 4, 0, 0, NULL};
+static const dtt_function function_aminmax = {"aminmax", call_aminmax, items_508, items_509, cells_239, 3, 2, 4, 0, 0, NULL};
 
 static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -8995,7 +10153,7 @@ static dt_status call_argmax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmax = {"argmax", call_argmax, items_437, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmax = {"argmax", call_argmax, items_508, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9006,7 +10164,7 @@ static dt_status call_argmin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argmin = {"argmin", call_argmin, items_437, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_argmin = {"argmin", call_argmin, items_508, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9018,13 +10176,13 @@ static dt_status call_var(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_439[] = {
+static const dtt_item items_510[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"correction", NULL, DTT_SCALAR, 3, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var = {"var", call_var, items_439, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_var = {"var", call_var, items_510, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9036,7 +10194,7 @@ static dt_status call_std(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_std = {"std", call_std, items_439, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_std = {"std", call_std, items_510, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_var = NULL;
@@ -9050,11 +10208,11 @@ static dt_status call_var_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_440[] = {
+static const dtt_item items_511[] = {
   {"var", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_439, items_440, cells_123, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_var_mean = {"var_mean", call_var_mean, items_510, items_511, cells_162, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_std = NULL;
@@ -9068,11 +10226,11 @@ static dt_status call_std_mean(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_441[] = {
+static const dtt_item items_512[] = {
   {"std", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"mean", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_439, items_441, cells_123, 4, 2, 7, 0, 0, NULL};
+static const dtt_function function_std_mean = {"std_mean", call_std_mean, items_510, items_512, cells_162, 4, 2, 7, 0, 0, NULL};
 
 static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9083,16 +10241,16 @@ static dt_status call_cov(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_442[] = {
+static const dtt_item items_513[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"correction", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"fweights", NULL, DTT_TENSOR, 2, 0, 1, 0, 0, 0},
   {"aweights", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_443[] = {
+static const dtt_cell cells_514[] = {
   {0}, {1}, {0}, {0},
 };
-static const dtt_function function_cov = {"cov", call_cov, items_442, items_132, cells_443, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_cov = {"cov", call_cov, items_513, items_171, cells_514, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9102,7 +10260,7 @@ static dt_status call_corrcoef(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_corrcoef = {"corrcoef", call_corrcoef, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_corrcoef = {"corrcoef", call_corrcoef, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9114,14 +10272,14 @@ static dt_status call_norm(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_444[] = {
+static const dtt_item items_515[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"p", NULL, DTT_SCALAR, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 1, 1, 0, 0, 1},
   {"keepdim", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_norm = {"norm", call_norm, items_444, items_132, cells_287, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_norm = {"norm", call_norm, items_515, items_171, cells_326, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9132,7 +10290,7 @@ static dt_status call_any(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_any = {"any", call_any, items_436, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_any = {"any", call_any, items_507, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9143,7 +10301,7 @@ static dt_status call_all(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_all = {"all", call_all, items_436, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_all = {"all", call_all, items_507, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9154,12 +10312,12 @@ static dt_status call_logsumexp(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_445[] = {
+static const dtt_item items_516[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_445, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_logsumexp = {"logsumexp", call_logsumexp, items_516, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9169,7 +10327,7 @@ static dt_status call_cumsum(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_337, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_cumsum = {"cumsum", call_cumsum, items_404, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -9178,7 +10336,7 @@ static dt_status call_cumsum_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_337, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_cumsum_ = {"cumsum_", call_cumsum_, items_404, NULL, cells_76, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9190,17 +10348,17 @@ static dt_status call_diff(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_446[] = {
+static const dtt_item items_517[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"n", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"prepend", NULL, DTT_TENSOR, 3, 0, 1, 0, 0, 0},
   {"append", NULL, DTT_TENSOR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_447[] = {
+static const dtt_cell cells_518[] = {
   {0}, {1}, {-1}, {0}, {0},
 };
-static const dtt_function function_diff = {"diff", call_diff, items_446, items_132, cells_447, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diff = {"diff", call_diff, items_517, items_171, cells_518, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -9212,13 +10370,13 @@ static dt_status call_gradient(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_448[] = {
+static const dtt_item items_519[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"spacing", NULL, DTT_F64, 1, 1, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient = {"gradient", call_gradient, items_448, items_126, cells_249, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_gradient = {"gradient", call_gradient, items_519, items_165, cells_288, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9230,16 +10388,16 @@ static dt_status call_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_449[] = {
+static const dtt_item items_520[] = {
   {"y", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"x", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"dx", NULL, DTT_SCALAR, 2, 0, 1, 0, 0, 0},
   {"dim", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_450[] = {
+static const dtt_cell cells_521[] = {
   {0}, {0}, {0}, {0}, {0}, {-1},
 };
-static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_449, items_132, cells_450, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapezoid = {"trapezoid", call_trapezoid, items_520, items_171, cells_521, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9251,7 +10409,7 @@ static dt_status call_cumulative_trapezoid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_449, items_132, cells_450, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_cumulative_trapezoid = {"cumulative_trapezoid", call_cumulative_trapezoid, items_520, items_171, cells_521, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9261,7 +10419,7 @@ static dt_status call_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_equal = {"equal", call_equal, items_265, items_224, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_equal = {"equal", call_equal, items_304, items_263, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9273,17 +10431,17 @@ static dt_status call_isclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_451[] = {
+static const dtt_item items_522[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"other", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"rtol", NULL, DTT_F64, 2, 0, 0, 0, 0, 0},
   {"atol", NULL, DTT_F64, 3, 0, 0, 0, 0, 0},
   {"equal_nan", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_452[] = {
+static const dtt_cell cells_523[] = {
   {0}, {0}, {.f = 1e-05}, {.f = 1e-08}, {0},
 };
-static const dtt_function function_isclose = {"isclose", call_isclose, items_451, items_132, cells_452, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_isclose = {"isclose", call_isclose, items_522, items_171, cells_523, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -9295,7 +10453,7 @@ static dt_status call_allclose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_allclose = {"allclose", call_allclose, items_451, items_224, cells_452, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_allclose = {"allclose", call_allclose, items_522, items_263, cells_523, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9307,16 +10465,16 @@ static dt_status call_pad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_453[] = {
+static const dtt_item items_524[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"pad", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"mode", &enum_padding_mode, DTT_ENUM, 3, 0, 0, 0, 0, 0},
   {"value", NULL, DTT_SCALAR, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_454[] = {
+static const dtt_cell cells_525[] = {
   {0}, {0}, {0}, {DT_PADDING_MODE_CONSTANT}, {0}, {0}, {0},
 };
-static const dtt_function function_pad = {"pad", call_pad, items_453, items_132, cells_454, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_pad = {"pad", call_pad, items_524, items_171, cells_525, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9328,12 +10486,12 @@ static dt_status call_roll(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_455[] = {
+static const dtt_item items_526[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shifts", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"dims", NULL, DTT_I64, 3, 1, 0, 0, 0, 1},
 };
-static const dtt_function function_roll = {"roll", call_roll, items_455, items_132, cells_182, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_roll = {"roll", call_roll, items_526, items_171, cells_221, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9344,18 +10502,18 @@ static dt_status call_rot90(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_456[] = {
+static const dtt_item items_527[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"dims", NULL, DTT_I64, 2, 1, 0, 0, 0, 0},
 };
-static const int64_t numbers_457[] = {
+static const int64_t numbers_528[] = {
   0, 1
 };
-static const dtt_cell cells_458[] = {
-  {0}, {1}, {.p = (void *)numbers_457}, {2},
+static const dtt_cell cells_529[] = {
+  {0}, {1}, {.p = (void *)numbers_528}, {2},
 };
-static const dtt_function function_rot90 = {"rot90", call_rot90, items_456, items_132, cells_458, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_rot90 = {"rot90", call_rot90, items_527, items_171, cells_529, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9365,7 +10523,7 @@ static dt_status call_fliplr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fliplr = {"fliplr", call_fliplr, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fliplr = {"fliplr", call_fliplr, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_flipud(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9375,7 +10533,7 @@ static dt_status call_flipud(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_flipud = {"flipud", call_flipud, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_flipud = {"flipud", call_flipud, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9385,11 +10543,11 @@ static dt_status call_tile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_459[] = {
+static const dtt_item items_530[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tile = {"tile", call_tile, items_459, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_tile = {"tile", call_tile, items_530, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9403,13 +10561,13 @@ static dt_status call_repeat_interleave(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_460[] = {
+static const dtt_item items_531[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"output_size", NULL, DTT_I64, 7, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_460, items_132, cells_21, 4, 1, 9, 0, 0, NULL};
+static const dtt_function function_repeat_interleave = {"repeat_interleave", call_repeat_interleave, items_531, items_171, cells_21, 4, 1, 9, 0, 0, NULL};
 
 static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9419,7 +10577,7 @@ static dt_status call_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag = {"diag", call_diag, items_262, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diag = {"diag", call_diag, items_301, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9430,7 +10588,7 @@ static dt_status call_diag_embed(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_282, items_132, cells_283, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diag_embed = {"diag_embed", call_diag_embed, items_321, items_171, cells_322, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9440,11 +10598,11 @@ static dt_status call_diagflat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_461[] = {
+static const dtt_item items_532[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_461, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_diagflat = {"diagflat", call_diagflat, items_532, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9454,7 +10612,7 @@ static dt_status call_block_diag(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_block_diag = {"block_diag", call_block_diag, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_block_diag = {"block_diag", call_block_diag, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_hstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9464,7 +10622,7 @@ static dt_status call_hstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_hstack = {"hstack", call_hstack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_hstack = {"hstack", call_hstack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_vstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9474,7 +10632,7 @@ static dt_status call_vstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vstack = {"vstack", call_vstack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_vstack = {"vstack", call_vstack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_dstack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9484,7 +10642,7 @@ static dt_status call_dstack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dstack = {"dstack", call_dstack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_dstack = {"dstack", call_dstack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_column_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9494,7 +10652,7 @@ static dt_status call_column_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_column_stack = {"column_stack", call_column_stack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_column_stack = {"column_stack", call_column_stack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -9504,11 +10662,11 @@ static dt_status call_unravel_index(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_462[] = {
+static const dtt_item items_533[] = {
   {"indices", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_462, items_126, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_unravel_index = {"unravel_index", call_unravel_index, items_533, items_165, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9518,7 +10676,7 @@ static dt_status call_cartesian_prod(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cartesian_prod = {"cartesian_prod", call_cartesian_prod, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_cartesian_prod = {"cartesian_prod", call_cartesian_prod, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9528,15 +10686,15 @@ static dt_status call_combinations(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_463[] = {
+static const dtt_item items_534[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"r", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"with_replacement", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_464[] = {
+static const dtt_cell cells_535[] = {
   {0}, {2}, {0},
 };
-static const dtt_function function_combinations = {"combinations", call_combinations, items_463, items_132, cells_464, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_combinations = {"combinations", call_combinations, items_534, items_171, cells_535, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9548,14 +10706,14 @@ static dt_status call_tril_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_465[] = {
+static const dtt_item items_536[] = {
   {"row", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
   {"col", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 3, 0, 1, 0, 0, 0},
   {"device", NULL, DTT_DEVICE, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_465, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_tril_indices = {"tril_indices", call_tril_indices, items_536, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9567,7 +10725,7 @@ static dt_status call_triu_indices(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_465, items_132, cells_32, 5, 1, 6, 0, 0, NULL};
+static const dtt_function function_triu_indices = {"triu_indices", call_triu_indices, items_536, items_171, cells_32, 5, 1, 6, 0, 0, NULL};
 
 static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9578,13 +10736,13 @@ static dt_status call_select_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_466[] = {
+static const dtt_item items_537[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_466, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_select_scatter = {"select_scatter", call_select_scatter, items_537, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9598,7 +10756,7 @@ static dt_status call_slice_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_467[] = {
+static const dtt_item items_538[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
@@ -9606,7 +10764,7 @@ static const dtt_item items_467[] = {
   {"end", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 7, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_467, items_132, cells_25, 6, 1, 8, 0, 0, NULL};
+static const dtt_function function_slice_scatter = {"slice_scatter", call_slice_scatter, items_538, items_171, cells_25, 6, 1, 8, 0, 0, NULL};
 
 static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9618,17 +10776,17 @@ static dt_status call_diagonal_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_468[] = {
+static const dtt_item items_539[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"offset", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"dim1", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"dim2", NULL, DTT_I64, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_469[] = {
+static const dtt_cell cells_540[] = {
   {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_468, items_132, cells_469, 5, 1, 5, 0, 0, NULL};
+static const dtt_function function_diagonal_scatter = {"diagonal_scatter", call_diagonal_scatter, items_539, items_171, cells_540, 5, 1, 5, 0, 0, NULL};
 
 static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9641,14 +10799,14 @@ static dt_status call_as_strided_scatter(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_470[] = {
+static const dtt_item items_541[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"src", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 6, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_470, items_132, cells_84, 5, 1, 8, 0, 0, NULL};
+static const dtt_function function_as_strided_scatter = {"as_strided_scatter", call_as_strided_scatter, items_541, items_171, cells_114, 5, 1, 8, 0, 0, NULL};
 
 static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9661,17 +10819,17 @@ static dt_status call_im2col(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_471[] = {
+static const dtt_item items_542[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"kernel_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"dilation", NULL, DTT_I64, 3, 1, 0, 0, 0, 2},
   {"padding", NULL, DTT_I64, 5, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_472[] = {
-  {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_141}, {2},
+static const dtt_cell cells_543[] = {
+  {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_180}, {2},
 };
-static const dtt_function function_im2col = {"unfold", call_im2col, items_471, items_132, cells_472, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_im2col = {"unfold", call_im2col, items_542, items_171, cells_543, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9684,7 +10842,7 @@ static dt_status call_fold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_473[] = {
+static const dtt_item items_544[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"output_size", NULL, DTT_I64, 1, 1, 0, 0, 1, 2},
   {"kernel_size", NULL, DTT_I64, 3, 1, 0, 0, 1, 2},
@@ -9692,10 +10850,10 @@ static const dtt_item items_473[] = {
   {"padding", NULL, DTT_I64, 7, 1, 0, 0, 0, 2},
   {"stride", NULL, DTT_I64, 9, 1, 0, 0, 0, 2},
 };
-static const dtt_cell cells_474[] = {
-  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_141}, {2}, {.p = (void *)numbers_142}, {2}, {.p = (void *)numbers_141}, {2},
+static const dtt_cell cells_545[] = {
+  {0}, {0}, {0}, {0}, {0}, {.p = (void *)numbers_180}, {2}, {.p = (void *)numbers_181}, {2}, {.p = (void *)numbers_180}, {2},
 };
-static const dtt_function function_fold = {"fold", call_fold, items_473, items_132, cells_474, 6, 1, 11, 0, 0, NULL};
+static const dtt_function function_fold = {"fold", call_fold, items_544, items_171, cells_545, 6, 1, 11, 0, 0, NULL};
 
 static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9705,11 +10863,11 @@ static dt_status call_pixel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_475[] = {
+static const dtt_item items_546[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"upscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_475, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_shuffle = {"pixel_shuffle", call_pixel_shuffle, items_546, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9719,11 +10877,11 @@ static dt_status call_pixel_unshuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_476[] = {
+static const dtt_item items_547[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"downscale_factor", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_476, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_pixel_unshuffle = {"pixel_unshuffle", call_pixel_unshuffle, items_547, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9733,11 +10891,11 @@ static dt_status call_channel_shuffle(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_477[] = {
+static const dtt_item items_548[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"groups", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_477, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_channel_shuffle = {"channel_shuffle", call_channel_shuffle, items_548, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9750,16 +10908,16 @@ static dt_status call_sort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_478[] = {
+static const dtt_item items_549[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"descending", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"stable", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_479[] = {
+static const dtt_cell cells_550[] = {
   {0}, {-1}, {0}, {0},
 };
-static const dtt_function function_sort = {"sort", call_sort, items_478, items_392, cells_479, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_sort = {"sort", call_sort, items_549, items_464, cells_550, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9770,7 +10928,7 @@ static dt_status call_argsort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argsort = {"argsort", call_argsort, items_478, items_132, cells_479, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_argsort = {"argsort", call_argsort, items_549, items_171, cells_550, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9780,7 +10938,7 @@ static dt_status call_msort(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_msort = {"msort", call_msort, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_msort = {"msort", call_msort, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9794,17 +10952,17 @@ static dt_status call_topk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_480[] = {
+static const dtt_item items_551[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"largest", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"sorted", NULL, DTT_BOOL, 4, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_481[] = {
+static const dtt_cell cells_552[] = {
   {0}, {0}, {-1}, {1}, {1},
 };
-static const dtt_function function_topk = {"topk", call_topk, items_480, items_392, cells_481, 5, 2, 5, 0, 0, NULL};
+static const dtt_function function_topk = {"topk", call_topk, items_551, items_464, cells_552, 5, 2, 5, 0, 0, NULL};
 
 static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9817,16 +10975,16 @@ static dt_status call_kthvalue(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_482[] = {
+static const dtt_item items_553[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"k", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_483[] = {
+static const dtt_cell cells_554[] = {
   {0}, {0}, {-1}, {0},
 };
-static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_482, items_392, cells_483, 4, 2, 4, 0, 0, NULL};
+static const dtt_function function_kthvalue = {"kthvalue", call_kthvalue, items_553, items_464, cells_554, 4, 2, 4, 0, 0, NULL};
 
 static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9836,7 +10994,7 @@ static dt_status call_median(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median = {"median", call_median, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_median = {"median", call_median, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9846,7 +11004,7 @@ static dt_status call_nanmedian(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_nanmedian = {"nanmedian", call_nanmedian, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9858,15 +11016,15 @@ static dt_status call_mode(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_484[] = {
+static const dtt_item items_555[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_485[] = {
+static const dtt_cell cells_556[] = {
   {0}, {-1}, {0},
 };
-static const dtt_function function_mode = {"mode", call_mode, items_484, items_392, cells_485, 3, 2, 3, 0, 0, NULL};
+static const dtt_function function_mode = {"mode", call_mode, items_555, items_464, cells_556, 3, 2, 3, 0, 0, NULL};
 
 static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9879,17 +11037,17 @@ static dt_status call_quantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_486[] = {
+static const dtt_item items_557[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"q", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
   {"keepdim", NULL, DTT_BOOL, 7, 0, 0, 0, 0, 0},
   {"interpolation", NULL, DTT_STR, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_487[] = {
+static const dtt_cell cells_558[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {0}, {0}, {.p = (void *)"linear"},
 };
-static const dtt_function function_quantile = {"quantile", call_quantile, items_486, items_132, cells_487, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_quantile = {"quantile", call_quantile, items_557, items_171, cells_558, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9902,7 +11060,7 @@ static dt_status call_nanquantile(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_486, items_132, cells_487, 5, 1, 9, 0, 0, NULL};
+static const dtt_function function_nanquantile = {"nanquantile", call_nanquantile, items_557, items_171, cells_558, 5, 1, 9, 0, 0, NULL};
 
 static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9914,11 +11072,11 @@ static dt_status call_cummax(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_488[] = {
+static const dtt_item items_559[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_cummax = {"cummax", call_cummax, items_488, items_392, cells_30, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummax = {"cummax", call_cummax, items_559, items_464, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -9930,7 +11088,7 @@ static dt_status call_cummin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_cummin = {"cummin", call_cummin, items_488, items_392, cells_30, 2, 2, 2, 0, 0, NULL};
+static const dtt_function function_cummin = {"cummin", call_cummin, items_559, items_464, cells_30, 2, 2, 2, 0, 0, NULL};
 
 static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -9947,22 +11105,22 @@ static dt_status call_unique(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_489[] = {
+static const dtt_item items_560[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sorted", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_inverse", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 3, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_item items_490[] = {
+static const dtt_item items_561[] = {
   {"output", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"inverse_indices", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
   {"counts", &dtt_handle_tensor, DTT_TENSOR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_491[] = {
+static const dtt_cell cells_562[] = {
   {0}, {1}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_unique = {"unique", call_unique, items_489, items_490, cells_491, 5, 3, 6, 0, 0, NULL};
+static const dtt_function function_unique = {"unique", call_unique, items_560, items_561, cells_562, 5, 3, 6, 0, 0, NULL};
 
 static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_output = NULL;
@@ -9979,13 +11137,13 @@ static dt_status call_unique_consecutive(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_492[] = {
+static const dtt_item items_563[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"return_inverse", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
   {"return_counts", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
   {"dim", NULL, DTT_I64, 3, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_492, items_490, cells_182, 4, 3, 5, 0, 0, NULL};
+static const dtt_function function_unique_consecutive = {"unique_consecutive", call_unique_consecutive, items_563, items_561, cells_221, 4, 3, 5, 0, 0, NULL};
 
 static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -9998,7 +11156,7 @@ static dt_status call_searchsorted(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_493[] = {
+static const dtt_item items_564[] = {
   {"sorted_sequence", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"input", NULL, DTT_OPERAND, 1, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
@@ -10006,7 +11164,7 @@ static const dtt_item items_493[] = {
   {"side", NULL, DTT_STR, 7, 0, 1, 0, 0, 0},
   {"sorter", NULL, DTT_TENSOR, 8, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_493, items_132, cells_21, 6, 1, 9, 0, 0, NULL};
+static const dtt_function function_searchsorted = {"searchsorted", call_searchsorted, items_564, items_171, cells_21, 6, 1, 9, 0, 0, NULL};
 
 static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10018,13 +11176,13 @@ static dt_status call_bucketize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_494[] = {
+static const dtt_item items_565[] = {
   {"input", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"boundaries", NULL, DTT_TENSOR, 4, 0, 0, 0, 1, 0},
   {"out_int32", NULL, DTT_BOOL, 5, 0, 0, 0, 0, 0},
   {"right", NULL, DTT_BOOL, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_494, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_bucketize = {"bucketize", call_bucketize, items_565, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10037,13 +11195,13 @@ static dt_status call_isin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_495[] = {
+static const dtt_item items_566[] = {
   {"elements", NULL, DTT_OPERAND, 0, 0, 0, 0, 1, 0},
   {"test_elements", NULL, DTT_OPERAND, 4, 0, 0, 0, 1, 0},
   {"assume_unique", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
   {"invert", NULL, DTT_BOOL, 9, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_isin = {"isin", call_isin, items_495, items_132, cells_82, 4, 1, 10, 0, 0, NULL};
+static const dtt_function function_isin = {"isin", call_isin, items_566, items_171, cells_112, 4, 1, 10, 0, 0, NULL};
 
 static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10053,12 +11211,12 @@ static dt_status call_bincount(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_496[] = {
+static const dtt_item items_567[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"weights", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
   {"minlength", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_bincount = {"bincount", call_bincount, items_496, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_bincount = {"bincount", call_bincount, items_567, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10070,16 +11228,16 @@ static dt_status call_histc(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_497[] = {
+static const dtt_item items_568[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"min", NULL, DTT_SCALAR, 2, 0, 0, 0, 0, 0},
   {"max", NULL, DTT_SCALAR, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_498[] = {
+static const dtt_cell cells_569[] = {
   {0}, {100}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0}, {DT_SCALAR_KIND_INT}, {0}, {.f = 0},
 };
-static const dtt_function function_histc = {"histc", call_histc, items_497, items_132, cells_498, 4, 1, 8, 0, 0, NULL};
+static const dtt_function function_histc = {"histc", call_histc, items_568, items_171, cells_569, 4, 1, 8, 0, 0, NULL};
 
 static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_hist = NULL;
@@ -10094,21 +11252,21 @@ static dt_status call_histogram(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_499[] = {
+static const dtt_item items_570[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"bins", NULL, DTT_OPERAND, 1, 0, 0, 0, 0, 0},
   {"range", NULL, DTT_F64, 5, 1, 1, 0, 0, 0},
   {"weight", NULL, DTT_TENSOR, 7, 0, 1, 0, 0, 0},
   {"density", NULL, DTT_BOOL, 8, 0, 0, 0, 0, 0},
 };
-static const dtt_item items_500[] = {
+static const dtt_item items_571[] = {
   {"hist", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 0, 0, 0, 0},
   {"bin_edges", &dtt_handle_tensor, DTT_TENSOR, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_501[] = {
+static const dtt_cell cells_572[] = {
   {0}, {0}, {DT_SCALAR_KIND_INT}, {100}, {.f = 0}, {0}, {0}, {0}, {0},
 };
-static const dtt_function function_histogram = {"histogram", call_histogram, items_499, items_500, cells_501, 5, 2, 9, 0, 0, NULL};
+static const dtt_function function_histogram = {"histogram", call_histogram, items_570, items_571, cells_572, 5, 2, 9, 0, 0, NULL};
 
 static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10118,7 +11276,7 @@ static dt_status call_tensor_alias(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_alias = {"tensor_alias", call_tensor_alias, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10128,7 +11286,7 @@ static dt_status call_tensor_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dim = {"dim", call_tensor_dim, items_215, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10138,7 +11296,7 @@ static dt_status call_tensor_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_size = {"size", call_tensor_size, items_488, items_190, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_size = {"size", call_tensor_size, items_559, items_229, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -10146,7 +11304,7 @@ static dt_status call_tensor_shape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_176, items_177, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_shape = {"shape", call_tensor_shape, items_215, items_216, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   dt_status status;
@@ -10154,7 +11312,7 @@ static dt_status call_tensor_stride(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_176, items_177, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_stride = {"stride", call_tensor_stride, items_215, items_216, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10164,7 +11322,7 @@ static dt_status call_tensor_numel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_numel = {"numel", call_tensor_numel, items_215, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10174,7 +11332,7 @@ static dt_status call_tensor_storage_offset(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_offset = {"storage_offset", call_tensor_storage_offset, items_215, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_storage_nbytes(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10184,7 +11342,7 @@ static dt_status call_tensor_storage_nbytes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_storage_nbytes = {"storage_nbytes", call_tensor_storage_nbytes, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_storage_nbytes = {"storage_nbytes", call_tensor_storage_nbytes, items_215, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10194,7 +11352,7 @@ static dt_status call_tensor_element_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_element_size = {"element_size", call_tensor_element_size, items_215, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_dtype r_out = 0;
@@ -10204,10 +11362,10 @@ static dt_status call_tensor_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_502[] = {
+static const dtt_item items_573[] = {
   {"out", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_176, items_502, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_dtype = {"dtype", call_tensor_dtype, items_215, items_573, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   dt_device_type r_out_type = 0;
@@ -10219,7 +11377,7 @@ static dt_status call_tensor_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_device = {"device", call_tensor_device, items_176, items_216, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_device = {"device", call_tensor_device, items_215, items_255, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10229,7 +11387,7 @@ static dt_status call_tensor_is_contiguous(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_183, items_224, cells_184, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_contiguous = {"is_contiguous", call_tensor_is_contiguous, items_222, items_263, cells_223, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -10239,10 +11397,10 @@ static dt_status call_tensor_data_ptr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_503[] = {
+static const dtt_item items_574[] = {
   {"out", NULL, DTT_POINTER, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_176, items_503, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data_ptr = {"data_ptr", call_tensor_data_ptr, items_215, items_574, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10252,7 +11410,7 @@ static dt_status call_tensor_is_set_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_265, items_224, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_set_to = {"is_set_to", call_tensor_is_set_to, items_304, items_263, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10262,7 +11420,7 @@ static dt_status call_tensor_is_same(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_265, items_224, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_is_same = {"is_same", call_tensor_is_same, items_304, items_263, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10272,10 +11430,10 @@ static dt_status call_tensor_base(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_504[] = {
+static const dtt_item items_575[] = {
   {"out", &dtt_handle_tensor, DTT_TENSOR, 0, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_base = {"base", call_tensor_base, items_176, items_504, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_base = {"base", call_tensor_base, items_215, items_575, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10285,7 +11443,7 @@ static dt_status call_tensor_version(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_version = {"version", call_tensor_version, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_version = {"version", call_tensor_version, items_215, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   dt_scalar_kind r_out_kind = 0;
@@ -10299,10 +11457,10 @@ static dt_status call_tensor_item(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_505[] = {
+static const dtt_item items_576[] = {
   {"out", NULL, DTT_SCALAR, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_item = {"item", call_tensor_item, items_176, items_505, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_item = {"item", call_tensor_item, items_215, items_576, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -10312,7 +11470,7 @@ static dt_status call_tensor_to_string(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_176, items_213, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_to_string = {"to_string", call_tensor_to_string, items_215, items_252, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10324,17 +11482,17 @@ static dt_status call_set_print_options(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_506[] = {
+static const dtt_item items_577[] = {
   {"precision", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"threshold", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"edge_items", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
   {"line_width", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
   {"sci_mode", NULL, DTT_BOOL, 4, 0, 1, 0, 0, 0},
 };
-static const dtt_cell cells_507[] = {
+static const dtt_cell cells_578[] = {
   {4}, {1000}, {3}, {80}, {0}, {0},
 };
-static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_506, NULL, cells_507, 5, 0, 6, 0, 0, NULL};
+static const dtt_function function_set_print_options = {"set_print_options", call_set_print_options, items_577, NULL, cells_578, 5, 0, 6, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10344,7 +11502,7 @@ static dt_status call_tensor_requires_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_176, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_requires_grad = {"requires_grad", call_tensor_requires_grad, items_215, items_263, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10353,11 +11511,11 @@ static dt_status call_tensor_requires_grad_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_508[] = {
+static const dtt_item items_579[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"requires_grad", NULL, DTT_BOOL, 1, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_508, NULL, cells_316, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_tensor_requires_grad_ = {"requires_grad_", call_tensor_requires_grad_, items_579, NULL, cells_376, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10367,7 +11525,7 @@ static dt_status call_tensor_is_leaf(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_176, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_is_leaf = {"is_leaf", call_tensor_is_leaf, items_215, items_263, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10377,7 +11535,7 @@ static dt_status call_tensor_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_176, items_504, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad = {"grad", call_tensor_grad, items_215, items_575, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10386,11 +11544,11 @@ static dt_status call_tensor_set_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_509[] = {
+static const dtt_item items_580[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"grad", NULL, DTT_TENSOR, 1, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_509, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_grad = {"set_grad", call_tensor_set_grad, items_580, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10399,7 +11557,7 @@ static dt_status call_tensor_retain_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_176, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retain_grad = {"retain_grad", call_tensor_retain_grad, items_215, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_tensor_retains_grad(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10409,7 +11567,7 @@ static dt_status call_tensor_retains_grad(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_retains_grad = {"retains_grad", call_tensor_retains_grad, items_176, items_224, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_retains_grad = {"retains_grad", call_tensor_retains_grad, items_215, items_263, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -10419,10 +11577,10 @@ static dt_status call_tensor_node(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_510[] = {
+static const dtt_item items_581[] = {
   {"out", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_node = {"node", call_tensor_node, items_176, items_510, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_node = {"node", call_tensor_node, items_215, items_581, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10432,7 +11590,7 @@ static dt_status call_tensor_output_nr(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_output_nr = {"output_nr", call_tensor_output_nr, items_176, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_output_nr = {"output_nr", call_tensor_output_nr, items_215, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -10442,10 +11600,10 @@ static dt_status call_node_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_511[] = {
+static const dtt_item items_582[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_name = {"name", call_node_name, items_511, items_213, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_name = {"name", call_node_name, items_582, items_252, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   void *r_out = NULL;
@@ -10455,7 +11613,7 @@ static dt_status call_node_address(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_address = {"address", call_node_address, items_511, items_503, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_address = {"address", call_node_address, items_582, items_574, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10465,7 +11623,7 @@ static dt_status call_node_next_count(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_511, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_node_next_count = {"next_count", call_node_next_count, items_582, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10475,11 +11633,11 @@ static dt_status call_node_next_output(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_512[] = {
+static const dtt_item items_583[] = {
   {"self", &dtt_handle_node, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_512, items_190, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next_output = {"next_output", call_node_next_output, items_583, items_229, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   dt_node *r_out = NULL;
@@ -10489,7 +11647,7 @@ static dt_status call_node_next(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_node_next = {"next", call_node_next, items_512, items_510, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_node_next = {"next", call_node_next, items_583, items_581, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   dt_bytes *r_out = NULL;
@@ -10499,7 +11657,7 @@ static dt_status call_tensor_grad_fn_name(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_176, items_213, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_grad_fn_name = {"grad_fn_name", call_tensor_grad_fn_name, items_215, items_252, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10509,7 +11667,7 @@ static dt_status call_tensor_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_tensor_data = {"data", call_tensor_data, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_data = {"data", call_tensor_data, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10518,11 +11676,11 @@ static dt_status call_tensor_set_data(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_513[] = {
+static const dtt_item items_584[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"data", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_513, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
+static const dtt_function function_tensor_set_data = {"set_data", call_tensor_set_data, items_584, NULL, cells_30, 2, 0, 2, 0, 0, NULL};
 
 static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10533,7 +11691,7 @@ static dt_status call_build_info(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_213, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_build_info = {"build_info", call_build_info, NULL, items_252, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10543,10 +11701,10 @@ static dt_status call_string_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_514[] = {
+static const dtt_item items_585[] = {
   {"self", &dtt_handle_string_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_string_list_len = {"len", call_string_list_len, items_514, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_string_list_len = {"len", call_string_list_len, items_585, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -10556,13 +11714,13 @@ static dt_status call_tensor_list_new(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_515[] = {
+static const dtt_item items_586[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 1, 1, 0},
 };
-static const dtt_item items_516[] = {
+static const dtt_item items_587[] = {
   {"out", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_515, items_516, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_new = {"tensor_list_new", call_tensor_list_new, items_586, items_587, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   int64_t r_out = 0;
@@ -10572,10 +11730,10 @@ static dt_status call_tensor_list_len(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_517[] = {
+static const dtt_item items_588[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_517, items_190, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_tensor_list_len = {"len", call_tensor_list_len, items_588, items_229, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10585,11 +11743,11 @@ static dt_status call_tensor_list_get(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_518[] = {
+static const dtt_item items_589[] = {
   {"self", &dtt_handle_tensor_list, DTT_HANDLE, 0, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_518, items_504, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_tensor_list_get = {"get", call_tensor_list_get, items_589, items_575, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10600,7 +11758,7 @@ static dt_status call_is_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_224, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_grad_enabled = {"is_grad_enabled", call_is_grad_enabled, NULL, items_263, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10609,7 +11767,7 @@ static dt_status call_set_grad_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_429, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_grad_enabled = {"set_grad_enabled", call_set_grad_enabled, items_500, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10620,7 +11778,7 @@ static dt_status call_is_anomaly_enabled(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_224, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_is_anomaly_enabled = {"is_anomaly_enabled", call_is_anomaly_enabled, NULL, items_263, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10629,7 +11787,7 @@ static dt_status call_set_detect_anomaly(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_429, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_detect_anomaly = {"set_detect_anomaly", call_set_detect_anomaly, items_500, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10640,7 +11798,7 @@ static dt_status call_get_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_502, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_dtype = {"get_default_dtype", call_get_default_dtype, NULL, items_573, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10649,10 +11807,10 @@ static dt_status call_set_default_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_519[] = {
+static const dtt_item items_590[] = {
   {"d", &dtt_dtypes, DTT_ENUM, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_519, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_default_dtype = {"set_default_dtype", call_set_default_dtype, items_590, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10665,7 +11823,7 @@ static dt_status call_get_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_216, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_default_device = {"get_default_device", call_get_default_device, NULL, items_255, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10674,7 +11832,7 @@ static dt_status call_set_default_device(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_217, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_set_default_device = {"set_default_device", call_set_default_device, items_256, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   int32_t r_out = 0;
@@ -10684,7 +11842,7 @@ static dt_status call_device_is_available(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_217, items_224, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_device_is_available = {"device_is_available", call_device_is_available, items_256, items_263, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10695,7 +11853,7 @@ static dt_status call_get_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_190, NULL, 0, 1, 0, 0, 0, NULL};
+static const dtt_function function_get_num_threads = {"get_num_threads", call_get_num_threads, NULL, items_229, NULL, 0, 1, 0, 0, 0, NULL};
 
 static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10704,10 +11862,10 @@ static dt_status call_set_num_threads(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_520[] = {
+static const dtt_item items_591[] = {
   {"n", NULL, DTT_I64, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_520, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_num_threads = {"set_num_threads", call_set_num_threads, items_591, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   int64_t r_allocated = 0;
@@ -10722,12 +11880,12 @@ static dt_status call_memory_stats(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_521[] = {
+static const dtt_item items_592[] = {
   {"allocated", NULL, DTT_I64, 0, 0, 0, 0, 0, 0},
   {"reserved", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"peak", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_221, items_521, cells_30, 1, 3, 2, 0, 0, NULL};
+static const dtt_function function_memory_stats = {"memory_stats", call_memory_stats, items_260, items_592, cells_30, 1, 3, 2, 0, 0, NULL};
 
 static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10736,10 +11894,10 @@ static dt_status call_set_log(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_522[] = {
+static const dtt_item items_593[] = {
   {"log", &callback_log_hook, DTT_CALLBACK, 0, 0, 1, 0, 1, 0},
 };
-static const dtt_function function_set_log = {"set_log", call_set_log, items_522, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_log = {"set_log", call_set_log, items_593, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10748,10 +11906,10 @@ static dt_status call_set_memory_hook(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_523[] = {
+static const dtt_item items_594[] = {
   {"hook", &callback_memory_hook, DTT_CALLBACK, 0, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_523, NULL, cells_50, 1, 0, 1, 0, 0, NULL};
+static const dtt_function function_set_memory_hook = {"set_memory_hook", call_set_memory_hook, items_594, NULL, cells_62, 1, 0, 1, 0, 0, NULL};
 
 static dt_status call_remove_memory_hook(const dtt_cell *a, dtt_cell *r) {
   (void)a;
@@ -10770,7 +11928,7 @@ static dt_status call_empty_cache(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_221, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_empty_cache = {"empty_cache", call_empty_cache, items_260, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10779,7 +11937,7 @@ static dt_status call_synchronize(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_221, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
+static const dtt_function function_synchronize = {"synchronize", call_synchronize, items_260, NULL, cells_30, 1, 0, 2, 0, 0, NULL};
 
 static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10789,11 +11947,11 @@ static dt_status call_view(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_524[] = {
+static const dtt_item items_595[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_view = {"view", call_view, items_524, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_view = {"view", call_view, items_595, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10803,7 +11961,7 @@ static dt_status call_detach(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach = {"detach", call_detach, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_detach = {"detach", call_detach, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10812,7 +11970,7 @@ static dt_status call_detach_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_detach_ = {"detach_", call_detach_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_detach_ = {"detach_", call_detach_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10822,7 +11980,7 @@ static dt_status call_view_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_view_as = {"view_as", call_view_as, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_as = {"view_as", call_view_as, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10832,11 +11990,11 @@ static dt_status call_reshape(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_525[] = {
+static const dtt_item items_596[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"shape", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_reshape = {"reshape", call_reshape, items_525, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_reshape = {"reshape", call_reshape, items_596, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10846,7 +12004,7 @@ static dt_status call_reshape_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_reshape_as = {"reshape_as", call_reshape_as, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10856,12 +12014,12 @@ static dt_status call_flatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_526[] = {
+static const dtt_item items_597[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"start_dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"end_dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_flatten = {"flatten", call_flatten, items_526, items_132, cells_258, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_flatten = {"flatten", call_flatten, items_597, items_171, cells_297, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10872,12 +12030,12 @@ static dt_status call_unflatten(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_527[] = {
+static const dtt_item items_598[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"sizes", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_527, items_132, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_unflatten = {"unflatten", call_unflatten, items_598, items_171, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10887,12 +12045,12 @@ static dt_status call_transpose(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_528[] = {
+static const dtt_item items_599[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_transpose = {"transpose", call_transpose, items_528, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_transpose = {"transpose", call_transpose, items_599, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10901,7 +12059,7 @@ static dt_status call_transpose_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_528, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_transpose_ = {"transpose_", call_transpose_, items_599, NULL, cells_76, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10911,12 +12069,12 @@ static dt_status call_swapaxes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_529[] = {
+static const dtt_item items_600[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"axis0", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"axis1", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_529, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapaxes = {"swapaxes", call_swapaxes, items_600, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10925,7 +12083,7 @@ static dt_status call_swapaxes_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_529, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapaxes_ = {"swapaxes_", call_swapaxes_, items_600, NULL, cells_76, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10935,7 +12093,7 @@ static dt_status call_permute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_permute = {"permute", call_permute, items_459, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_permute = {"permute", call_permute, items_530, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10947,12 +12105,12 @@ static dt_status call_movedim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_530[] = {
+static const dtt_item items_601[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"source", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
   {"destination", NULL, DTT_I64, 3, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_movedim = {"movedim", call_movedim, items_530, items_132, cells_182, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_movedim = {"movedim", call_movedim, items_601, items_171, cells_221, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10962,7 +12120,7 @@ static dt_status call_t(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t = {"t", call_t, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_t = {"t", call_t, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_t_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10971,7 +12129,7 @@ static dt_status call_t_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_t_ = {"t_", call_t_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_t_ = {"t_", call_t_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -10981,7 +12139,7 @@ static dt_status call_squeeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_434, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_squeeze = {"squeeze", call_squeeze, items_505, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -10990,7 +12148,7 @@ static dt_status call_squeeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_434, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_squeeze_ = {"squeeze_", call_squeeze_, items_505, NULL, cells_76, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11000,7 +12158,7 @@ static dt_status call_unsqueeze(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_488, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unsqueeze = {"unsqueeze", call_unsqueeze, items_559, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11009,7 +12167,7 @@ static dt_status call_unsqueeze_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_488, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_unsqueeze_ = {"unsqueeze_", call_unsqueeze_, items_559, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11019,7 +12177,7 @@ static dt_status call_expand(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand = {"expand", call_expand, items_524, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_expand = {"expand", call_expand, items_595, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11029,7 +12187,7 @@ static dt_status call_expand_as(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_expand_as = {"expand_as", call_expand_as, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11039,7 +12197,7 @@ static dt_status call_broadcast_to(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_524, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_broadcast_to = {"broadcast_to", call_broadcast_to, items_595, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11049,12 +12207,12 @@ static dt_status call_select(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_531[] = {
+static const dtt_item items_602[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"index", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_select = {"select", call_select, items_531, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_select = {"select", call_select, items_602, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11065,13 +12223,13 @@ static dt_status call_narrow(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_532[] = {
+static const dtt_item items_603[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"start", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"length", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_narrow = {"narrow", call_narrow, items_532, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow = {"narrow", call_narrow, items_603, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11085,17 +12243,17 @@ static dt_status call_slice(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_533[] = {
+static const dtt_item items_604[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 0, 0},
   {"start", NULL, DTT_I64, 2, 0, 1, 0, 0, 0},
   {"end", NULL, DTT_I64, 4, 0, 1, 0, 0, 0},
   {"step", NULL, DTT_I64, 6, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_534[] = {
+static const dtt_cell cells_605[] = {
   {0}, {0}, {0}, {0}, {0}, {0}, {1},
 };
-static const dtt_function function_slice = {"slice", call_slice, items_533, items_132, cells_534, 5, 1, 7, 0, 0, NULL};
+static const dtt_function function_slice = {"slice", call_slice, items_604, items_171, cells_605, 5, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11108,13 +12266,13 @@ static dt_status call_as_strided(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_535[] = {
+static const dtt_item items_606[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"stride", NULL, DTT_I64, 3, 1, 0, 0, 1, 0},
   {"storage_offset", NULL, DTT_I64, 5, 0, 1, 0, 0, 0},
 };
-static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_535, items_132, cells_123, 4, 1, 7, 0, 0, NULL};
+static const dtt_function function_as_strided = {"as_strided", call_as_strided, items_606, items_171, cells_162, 4, 1, 7, 0, 0, NULL};
 
 static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11126,7 +12284,7 @@ static dt_status call_as_strided_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_535, NULL, cells_123, 4, 0, 7, 1, 0, NULL};
+static const dtt_function function_as_strided_ = {"as_strided_", call_as_strided_, items_606, NULL, cells_162, 4, 0, 7, 1, 0, NULL};
 
 static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11135,7 +12293,7 @@ static dt_status call_resize_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_resize_ = {"resize_", call_resize_, items_524, NULL, cells_64, 2, 0, 3, 1, 0, NULL};
+static const dtt_function function_resize_ = {"resize_", call_resize_, items_595, NULL, cells_76, 2, 0, 3, 1, 0, NULL};
 
 static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11144,11 +12302,11 @@ static dt_status call_resize_as_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_536[] = {
+static const dtt_item items_607[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"the_template", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_536, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_resize_as_ = {"resize_as_", call_resize_as_, items_607, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11158,11 +12316,11 @@ static dt_status call_view_dtype(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_537[] = {
+static const dtt_item items_608[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dtype", &dtt_dtypes, DTT_ENUM, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_537, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_view_dtype = {"view_dtype", call_view_dtype, items_608, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11173,13 +12331,13 @@ static dt_status call_unfold(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_538[] = {
+static const dtt_item items_609[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dimension", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 2, 0, 0, 0, 1, 0},
   {"step", NULL, DTT_I64, 3, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_unfold = {"unfold", call_unfold, items_538, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_unfold = {"unfold", call_unfold, items_609, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11190,10 +12348,10 @@ static dt_status call_diagonal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_cell cells_539[] = {
+static const dtt_cell cells_610[] = {
   {0}, {0}, {0}, {1},
 };
-static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_282, items_132, cells_539, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_diagonal = {"diagonal", call_diagonal, items_321, items_171, cells_610, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11203,12 +12361,12 @@ static dt_status call_chunk(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_540[] = {
+static const dtt_item items_611[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"chunks", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_chunk = {"chunk", call_chunk, items_540, items_126, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_chunk = {"chunk", call_chunk, items_611, items_165, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11218,12 +12376,12 @@ static dt_status call_split(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_541[] = {
+static const dtt_item items_612[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_size", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split = {"split", call_split, items_541, items_126, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split = {"split", call_split, items_612, items_165, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11234,12 +12392,12 @@ static dt_status call_split_with_sizes(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_542[] = {
+static const dtt_item items_613[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"split_sizes", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_542, items_126, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_with_sizes = {"split_with_sizes", call_split_with_sizes, items_613, items_165, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11249,12 +12407,12 @@ static dt_status call_split_sections(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_543[] = {
+static const dtt_item items_614[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_543, items_126, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_split_sections = {"tensor_split", call_split_sections, items_614, items_165, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11265,12 +12423,12 @@ static dt_status call_split_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_544[] = {
+static const dtt_item items_615[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"indices", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_split_at = {"split_at", call_split_at, items_544, items_126, cells_200, 3, 1, 4, 0, 0, NULL};
+static const dtt_function function_split_at = {"split_at", call_split_at, items_615, items_165, cells_239, 3, 1, 4, 0, 0, NULL};
 
 static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11280,11 +12438,11 @@ static dt_status call_hsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_545[] = {
+static const dtt_item items_616[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"sections", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_545, items_126, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_hsplit = {"hsplit", call_hsplit, items_616, items_165, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11294,7 +12452,7 @@ static dt_status call_vsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_545, items_126, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_vsplit = {"vsplit", call_vsplit, items_616, items_165, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11304,7 +12462,7 @@ static dt_status call_dsplit(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_545, items_126, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_dsplit = {"dsplit", call_dsplit, items_616, items_165, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11314,7 +12472,7 @@ static dt_status call_atleast_1d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_1d = {"atleast_1d", call_atleast_1d, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_1d = {"atleast_1d", call_atleast_1d, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atleast_2d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11324,7 +12482,7 @@ static dt_status call_atleast_2d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_2d = {"atleast_2d", call_atleast_2d, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_2d = {"atleast_2d", call_atleast_2d, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_atleast_3d(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11334,7 +12492,7 @@ static dt_status call_atleast_3d(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_atleast_3d = {"atleast_3d", call_atleast_3d, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_atleast_3d = {"atleast_3d", call_atleast_3d, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_ravel(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11344,7 +12502,7 @@ static dt_status call_ravel(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ravel = {"ravel", call_ravel, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_ravel = {"ravel", call_ravel, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_broadcast_tensors(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11354,7 +12512,7 @@ static dt_status call_broadcast_tensors(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_broadcast_tensors = {"broadcast_tensors", call_broadcast_tensors, items_187, items_126, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_broadcast_tensors = {"broadcast_tensors", call_broadcast_tensors, items_226, items_165, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11364,14 +12522,14 @@ static dt_status call_meshgrid(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_546[] = {
+static const dtt_item items_617[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"indexing", NULL, DTT_STR, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_547[] = {
+static const dtt_cell cells_618[] = {
   {0}, {0}, {.p = (void *)"ij"},
 };
-static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_546, items_126, cells_547, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_meshgrid = {"meshgrid", call_meshgrid, items_617, items_165, cells_618, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -11381,7 +12539,7 @@ static dt_status call_unbind(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_unbind = {"unbind", call_unbind, items_379, items_126, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_unbind = {"unbind", call_unbind, items_451, items_165, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11391,11 +12549,11 @@ static dt_status call_cat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_548[] = {
+static const dtt_item items_619[] = {
   {"tensors", NULL, DTT_TENSOR, 0, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_cat = {"cat", call_cat, items_548, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_cat = {"cat", call_cat, items_619, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11405,7 +12563,7 @@ static dt_status call_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_stack = {"stack", call_stack, items_548, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_stack = {"stack", call_stack, items_619, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11415,11 +12573,11 @@ static dt_status call_repeat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_549[] = {
+static const dtt_item items_620[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"repeats", NULL, DTT_I64, 1, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_repeat = {"repeat", call_repeat, items_549, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_repeat = {"repeat", call_repeat, items_620, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11430,7 +12588,7 @@ static dt_status call_narrow_copy(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_532, items_132, cells_200, 4, 1, 4, 0, 0, NULL};
+static const dtt_function function_narrow_copy = {"narrow_copy", call_narrow_copy, items_603, items_171, cells_239, 4, 1, 4, 0, 0, NULL};
 
 static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11440,7 +12598,7 @@ static dt_status call_sum_to_size(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_524, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_sum_to_size = {"sum_to_size", call_sum_to_size, items_595, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11450,11 +12608,11 @@ static dt_status call_flip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_550[] = {
+static const dtt_item items_621[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dims", NULL, DTT_I64, 1, 1, 0, 0, 1, 1},
 };
-static const dtt_function function_flip = {"flip", call_flip, items_550, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_flip = {"flip", call_flip, items_621, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11466,16 +12624,16 @@ static dt_status call_interpolate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_551[] = {
+static const dtt_item items_622[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"size", NULL, DTT_I64, 1, 1, 1, 0, 0, 1},
   {"scale_factor", NULL, DTT_F64, 3, 1, 1, 0, 0, 1},
   {"mode", &enum_interpolation, DTT_ENUM, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_cell cells_552[] = {
+static const dtt_cell cells_623[] = {
   {0}, {0}, {0}, {0}, {0}, {DT_INTERPOLATION_NEAREST},
 };
-static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_551, items_132, cells_552, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_interpolate = {"interpolate", call_interpolate, items_622, items_171, cells_623, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11485,7 +12643,7 @@ static dt_status call_ger(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_ger = {"ger", call_ger, items_273, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_ger = {"ger", call_ger, items_312, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11495,7 +12653,7 @@ static dt_status call_absolute(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute = {"absolute", call_absolute, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_absolute = {"absolute", call_absolute, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11504,7 +12662,7 @@ static dt_status call_absolute_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_absolute_ = {"absolute_", call_absolute_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11514,7 +12672,7 @@ static dt_status call_negative(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative = {"negative", call_negative, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_negative = {"negative", call_negative, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11523,7 +12681,7 @@ static dt_status call_negative_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_negative_ = {"negative_", call_negative_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_negative_ = {"negative_", call_negative_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11533,7 +12691,7 @@ static dt_status call_sgn(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn = {"sgn", call_sgn, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_sgn = {"sgn", call_sgn, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11542,7 +12700,7 @@ static dt_status call_sgn_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_sgn_ = {"sgn_", call_sgn_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11552,7 +12710,7 @@ static dt_status call_fix(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix = {"fix", call_fix, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_fix = {"fix", call_fix, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11561,7 +12719,7 @@ static dt_status call_fix_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_fix_ = {"fix_", call_fix_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_fix_ = {"fix_", call_fix_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11571,7 +12729,7 @@ static dt_status call_arcsin(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsin = {"arcsin", call_arcsin, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11580,7 +12738,7 @@ static dt_status call_arcsin_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsin_ = {"arcsin_", call_arcsin_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11590,7 +12748,7 @@ static dt_status call_arccos(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos = {"arccos", call_arccos, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccos = {"arccos", call_arccos, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11599,7 +12757,7 @@ static dt_status call_arccos_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccos_ = {"arccos_", call_arccos_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11609,7 +12767,7 @@ static dt_status call_arctan(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan = {"arctan", call_arctan, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctan = {"arctan", call_arctan, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11618,7 +12776,7 @@ static dt_status call_arctan_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctan_ = {"arctan_", call_arctan_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11628,7 +12786,7 @@ static dt_status call_arctan2(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_265, items_132, cells_30, 2, 1, 2, 0, 0, NULL};
+static const dtt_function function_arctan2 = {"arctan2", call_arctan2, items_304, items_171, cells_30, 2, 1, 2, 0, 0, NULL};
 
 static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11637,7 +12795,7 @@ static dt_status call_arctan2_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_265, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
+static const dtt_function function_arctan2_ = {"arctan2_", call_arctan2_, items_304, NULL, cells_30, 2, 0, 2, 1, 0, NULL};
 
 static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11647,7 +12805,7 @@ static dt_status call_arcsinh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arcsinh = {"arcsinh", call_arcsinh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11656,7 +12814,7 @@ static dt_status call_arcsinh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arcsinh_ = {"arcsinh_", call_arcsinh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11666,7 +12824,7 @@ static dt_status call_arccosh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arccosh = {"arccosh", call_arccosh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11675,7 +12833,7 @@ static dt_status call_arccosh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arccosh_ = {"arccosh_", call_arccosh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11685,7 +12843,7 @@ static dt_status call_arctanh(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_arctanh = {"arctanh", call_arctanh, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11694,7 +12852,7 @@ static dt_status call_arctanh_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_176, NULL, cells_50, 1, 0, 1, 1, 0, NULL};
+static const dtt_function function_arctanh_ = {"arctanh_", call_arctanh_, items_215, NULL, cells_62, 1, 0, 1, 1, 0, NULL};
 
 static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11706,7 +12864,7 @@ static dt_status call_subtract(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract = {"subtract", call_subtract, items_364, items_132, cells_365, 3, 1, 8, 0, 0, NULL};
+static const dtt_function function_subtract = {"subtract", call_subtract, items_436, items_171, cells_437, 3, 1, 8, 0, 0, NULL};
 
 static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11717,7 +12875,7 @@ static dt_status call_subtract_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_364, NULL, cells_365, 3, 0, 8, 1, 0, NULL};
+static const dtt_function function_subtract_ = {"subtract_", call_subtract_, items_436, NULL, cells_437, 3, 0, 8, 1, 0, NULL};
 
 static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11729,7 +12887,7 @@ static dt_status call_multiply(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply = {"multiply", call_multiply, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_multiply = {"multiply", call_multiply, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11740,7 +12898,7 @@ static dt_status call_multiply_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_multiply_ = {"multiply_", call_multiply_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11752,7 +12910,7 @@ static dt_status call_divide(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide = {"divide", call_divide, items_367, items_132, cells_32, 3, 1, 6, 0, 0, NULL};
+static const dtt_function function_divide = {"divide", call_divide, items_439, items_171, cells_32, 3, 1, 6, 0, 0, NULL};
 
 static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11763,7 +12921,7 @@ static dt_status call_divide_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_divide_ = {"divide_", call_divide_, items_367, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
+static const dtt_function function_divide_ = {"divide_", call_divide_, items_439, NULL, cells_32, 3, 0, 6, 1, 0, NULL};
 
 static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11776,7 +12934,7 @@ static dt_status call_clip(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip = {"clip", call_clip, items_363, items_132, cells_21, 3, 1, 9, 0, 0, NULL};
+static const dtt_function function_clip = {"clip", call_clip, items_435, items_171, cells_21, 3, 1, 9, 0, 0, NULL};
 
 static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11787,7 +12945,7 @@ static dt_status call_clip_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_clip_ = {"clip_", call_clip_, items_363, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
+static const dtt_function function_clip_ = {"clip_", call_clip_, items_435, NULL, cells_21, 3, 0, 9, 1, 0, NULL};
 
 static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11799,7 +12957,7 @@ static dt_status call_greater(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater = {"greater", call_greater, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater = {"greater", call_greater, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11810,7 +12968,7 @@ static dt_status call_greater_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_ = {"greater_", call_greater_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_ = {"greater_", call_greater_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11822,7 +12980,7 @@ static dt_status call_greater_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_greater_equal = {"greater_equal", call_greater_equal, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11833,7 +12991,7 @@ static dt_status call_greater_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_greater_equal_ = {"greater_equal_", call_greater_equal_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11845,7 +13003,7 @@ static dt_status call_less(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less = {"less", call_less, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less = {"less", call_less, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11856,7 +13014,7 @@ static dt_status call_less_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_ = {"less_", call_less_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_ = {"less_", call_less_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11868,7 +13026,7 @@ static dt_status call_less_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_less_equal = {"less_equal", call_less_equal, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11879,7 +13037,7 @@ static dt_status call_less_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_less_equal_ = {"less_equal_", call_less_equal_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11891,7 +13049,7 @@ static dt_status call_not_equal(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_366, items_132, cells_182, 2, 1, 5, 0, 0, NULL};
+static const dtt_function function_not_equal = {"not_equal", call_not_equal, items_438, items_171, cells_221, 2, 1, 5, 0, 0, NULL};
 
 static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11902,7 +13060,7 @@ static dt_status call_not_equal_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_366, NULL, cells_182, 2, 0, 5, 1, 0, NULL};
+static const dtt_function function_not_equal_ = {"not_equal_", call_not_equal_, items_438, NULL, cells_221, 2, 0, 5, 1, 0, NULL};
 
 static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11914,7 +13072,7 @@ static dt_status call_trapz(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_trapz = {"trapz", call_trapz, items_449, items_132, cells_450, 4, 1, 6, 0, 0, NULL};
+static const dtt_function function_trapz = {"trapz", call_trapz, items_520, items_171, cells_521, 4, 1, 6, 0, 0, NULL};
 
 static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11924,7 +13082,7 @@ static dt_status call_concat(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concat = {"concat", call_concat, items_548, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concat = {"concat", call_concat, items_619, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11934,7 +13092,7 @@ static dt_status call_concatenate(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_548, items_132, cells_64, 2, 1, 3, 0, 0, NULL};
+static const dtt_function function_concatenate = {"concatenate", call_concatenate, items_619, items_171, cells_76, 2, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11944,7 +13102,7 @@ static dt_status call_swapdims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_528, items_132, cells_64, 3, 1, 3, 0, 0, NULL};
+static const dtt_function function_swapdims = {"swapdims", call_swapdims, items_599, items_171, cells_76, 3, 1, 3, 0, 0, NULL};
 
 static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -11953,7 +13111,7 @@ static dt_status call_swapdims_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_528, NULL, cells_64, 3, 0, 3, 1, 0, NULL};
+static const dtt_function function_swapdims_ = {"swapdims_", call_swapdims_, items_599, NULL, cells_76, 3, 0, 3, 1, 0, NULL};
 
 static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11965,7 +13123,7 @@ static dt_status call_moveaxis(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_530, items_132, cells_182, 3, 1, 5, 0, 0, NULL};
+static const dtt_function function_moveaxis = {"moveaxis", call_moveaxis, items_601, items_171, cells_221, 3, 1, 5, 0, 0, NULL};
 
 static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11975,7 +13133,7 @@ static dt_status call_row_stack(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_row_stack = {"row_stack", call_row_stack, items_187, items_132, cells_30, 1, 1, 2, 0, 0, NULL};
+static const dtt_function function_row_stack = {"row_stack", call_row_stack, items_226, items_171, cells_30, 1, 1, 2, 0, 0, NULL};
 
 static dt_status call_argwhere(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11985,7 +13143,7 @@ static dt_status call_argwhere(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_argwhere = {"argwhere", call_argwhere, items_176, items_132, cells_50, 1, 1, 1, 0, 0, NULL};
+static const dtt_function function_argwhere = {"argwhere", call_argwhere, items_215, items_171, cells_62, 1, 1, 1, 0, 0, NULL};
 
 static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -11997,13 +13155,13 @@ static dt_status call_tensordot_dims(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_553[] = {
+static const dtt_item items_624[] = {
   {"a", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"b", NULL, DTT_TENSOR, 1, 0, 0, 0, 1, 0},
   {"dims_a", NULL, DTT_I64, 2, 1, 0, 0, 1, 0},
   {"dims_b", NULL, DTT_I64, 4, 1, 0, 0, 1, 0},
 };
-static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_553, items_132, cells_32, 4, 1, 6, 0, 3, &function_tensordot};
+static const dtt_function function_tensordot_dims = {"tensordot", call_tensordot_dims, items_624, items_171, cells_32, 4, 1, 6, 0, 3, &function_tensordot};
 
 static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_out = NULL;
@@ -12013,11 +13171,11 @@ static dt_status call_round_decimals(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_554[] = {
+static const dtt_item items_625[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"decimals", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
 };
-static const dtt_function function_round_decimals = {"round", call_round_decimals, items_554, items_132, cells_30, 2, 1, 2, 0, 1, &function_round};
+static const dtt_function function_round_decimals = {"round", call_round_decimals, items_625, items_171, cells_30, 2, 1, 2, 0, 1, &function_round};
 
 static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   (void)r;
@@ -12026,7 +13184,7 @@ static dt_status call_round_decimals_(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_554, NULL, cells_30, 2, 0, 2, 1, 1, &function_round_};
+static const dtt_function function_round_decimals_ = {"round_", call_round_decimals_, items_625, NULL, cells_30, 2, 0, 2, 1, 1, &function_round_};
 
 static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12038,12 +13196,12 @@ static dt_status call_max_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_555[] = {
+static const dtt_item items_626[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 1, 0, 0, 0, 1, 0},
   {"keepdim", NULL, DTT_BOOL, 2, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_max_dim = {"max", call_max_dim, items_555, items_392, cells_64, 3, 2, 3, 0, 1, &function_max};
+static const dtt_function function_max_dim = {"max", call_max_dim, items_626, items_464, cells_76, 3, 2, 3, 0, 1, &function_max};
 
 static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12055,7 +13213,7 @@ static dt_status call_min_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_min_dim = {"min", call_min_dim, items_555, items_392, cells_64, 3, 2, 3, 0, 1, &function_min};
+static const dtt_function function_min_dim = {"min", call_min_dim, items_626, items_464, cells_76, 3, 2, 3, 0, 1, &function_min};
 
 static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   dt_tensor_list *r_out = NULL;
@@ -12067,13 +13225,13 @@ static dt_status call_gradient_at(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_item items_556[] = {
+static const dtt_item items_627[] = {
   {"input", NULL, DTT_TENSOR, 0, 0, 0, 0, 1, 0},
   {"coordinates", NULL, DTT_TENSOR, 1, 1, 0, 0, 1, 0},
   {"dim", NULL, DTT_I64, 3, 1, 1, 0, 0, 1},
   {"edge_order", NULL, DTT_I64, 5, 0, 0, 0, 0, 0},
 };
-static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_556, items_126, cells_249, 4, 1, 6, 0, 1, &function_gradient};
+static const dtt_function function_gradient_at = {"gradient", call_gradient_at, items_627, items_165, cells_288, 4, 1, 6, 0, 1, &function_gradient};
 
 static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12086,7 +13244,7 @@ static dt_status call_median_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_median_dim = {"median", call_median_dim, items_555, items_392, cells_64, 3, 2, 3, 0, 1, &function_median};
+static const dtt_function function_median_dim = {"median", call_median_dim, items_626, items_464, cells_76, 3, 2, 3, 0, 1, &function_median};
 
 static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   dt_tensor *r_values = NULL;
@@ -12099,7 +13257,7 @@ static dt_status call_nanmedian_dim(const dtt_cell *a, dtt_cell *r) {
   return status;
 }
 
-static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_555, items_392, cells_64, 3, 2, 3, 0, 1, &function_nanmedian};
+static const dtt_function function_nanmedian_dim = {"nanmedian", call_nanmedian_dim, items_626, items_464, cells_76, 3, 2, 3, 0, 1, &function_nanmedian};
 
 static const dtt_entry methods_dataset[] = {
   {"len", &function_dataset_len},
@@ -12151,6 +13309,7 @@ static const dtt_entry operators_graph[] = {
   {NULL, NULL}};
 static const dtt_entry methods_module[] = {
   {"forward", &function_module_forward},
+  {"forward_inputs", &function_module_forward_inputs},
   {"kind", &function_module_kind},
   {"train", &function_module_train},
   {"is_training", &function_module_is_training},
@@ -12769,11 +13928,26 @@ static const dtt_entry functions_nn[] = {
   {"Upsample", &function_nn_upsample},
   {"BatchNorm1d", &function_nn_batch_norm1d},
   {"BatchNorm2d", &function_nn_batch_norm2d},
+  {"BatchNorm3d", &function_nn_batch_norm3d},
+  {"InstanceNorm1d", &function_nn_instance_norm1d},
+  {"InstanceNorm2d", &function_nn_instance_norm2d},
+  {"InstanceNorm3d", &function_nn_instance_norm3d},
+  {"GroupNorm", &function_nn_group_norm},
+  {"RMSNorm", &function_nn_rms_norm},
+  {"LocalResponseNorm", &function_nn_local_response_norm},
   {"LayerNorm", &function_nn_layer_norm},
   {"Dropout", &function_nn_dropout},
+  {"Dropout1d", &function_nn_dropout1d},
+  {"Dropout2d", &function_nn_dropout2d},
+  {"Dropout3d", &function_nn_dropout3d},
+  {"AlphaDropout", &function_nn_alpha_dropout},
+  {"FeatureAlphaDropout", &function_nn_feature_alpha_dropout},
   {"Embedding", &function_nn_embedding},
   {"Flatten", &function_nn_flatten},
   {"Identity", &function_nn_identity},
+  {"CosineSimilarity", &function_nn_cosine_similarity},
+  {"PairwiseDistance", &function_nn_pairwise_distance},
+  {"Bilinear", &function_nn_bilinear},
   {"ReLU", &function_nn_relu},
   {"LeakyReLU", &function_nn_leaky_relu},
   {"ELU", &function_nn_elu},
@@ -12797,8 +13971,10 @@ static const dtt_entry functions_nn[] = {
   {"Mish", &function_nn_mish},
   {"GLU", &function_nn_glu},
   {"PReLU", &function_nn_prelu},
+  {"RReLU", &function_nn_rrelu},
   {"Softmin", &function_nn_softmin},
   {"Softmax", &function_nn_softmax},
+  {"Softmax2d", &function_nn_softmax2d},
   {"LogSoftmax", &function_nn_log_softmax},
   {"MSELoss", &function_nn_mse_loss},
   {"L1Loss", &function_nn_l1_loss},
@@ -12806,6 +13982,19 @@ static const dtt_entry functions_nn[] = {
   {"CrossEntropyLoss", &function_nn_cross_entropy_loss},
   {"BCELoss", &function_nn_bce_loss},
   {"BCEWithLogitsLoss", &function_nn_bce_with_logits_loss},
+  {"SmoothL1Loss", &function_nn_smooth_l1_loss},
+  {"HuberLoss", &function_nn_huber_loss},
+  {"KLDivLoss", &function_nn_kl_div_loss},
+  {"PoissonNLLLoss", &function_nn_poisson_nll_loss},
+  {"GaussianNLLLoss", &function_nn_gaussian_nll_loss},
+  {"SoftMarginLoss", &function_nn_soft_margin_loss},
+  {"HingeEmbeddingLoss", &function_nn_hinge_embedding_loss},
+  {"MarginRankingLoss", &function_nn_margin_ranking_loss},
+  {"CosineEmbeddingLoss", &function_nn_cosine_embedding_loss},
+  {"TripletMarginLoss", &function_nn_triplet_margin_loss},
+  {"MultiMarginLoss", &function_nn_multi_margin_loss},
+  {"MultiLabelMarginLoss", &function_nn_multi_label_margin_loss},
+  {"MultiLabelSoftMarginLoss", &function_nn_multi_label_soft_margin_loss},
   {"Unflatten", &function_nn_unflatten},
   {"Fold", &function_nn_fold},
   {"Unfold", &function_nn_unfold},
@@ -12844,6 +14033,11 @@ static const dtt_entry functions_optim[] = {
   {NULL, NULL}};
 static const dtt_entry functions_optim_lr_scheduler[] = {
   {"StepLR", &function_optim_step_lr},
+  {"MultiStepLR", &function_optim_multi_step_lr},
+  {"ConstantLR", &function_optim_constant_lr},
+  {"LinearLR", &function_optim_linear_lr},
+  {"ExponentialLR", &function_optim_exponential_lr},
+  {"PolynomialLR", &function_optim_polynomial_lr},
   {"CosineAnnealingLR", &function_optim_cosine_annealing_lr},
   {NULL, NULL}};
 static const dtt_entry functions_autograd[] = {
@@ -12869,6 +14063,19 @@ static const dtt_entry functions_functional[] = {
   {"pdist", &function_pdist},
   {"mse_loss", &function_mse_loss},
   {"l1_loss", &function_l1_loss},
+  {"smooth_l1_loss", &function_smooth_l1_loss},
+  {"huber_loss", &function_huber_loss},
+  {"kl_div", &function_kl_div},
+  {"poisson_nll_loss", &function_poisson_nll_loss},
+  {"gaussian_nll_loss", &function_gaussian_nll_loss},
+  {"soft_margin_loss", &function_soft_margin_loss},
+  {"hinge_embedding_loss", &function_hinge_embedding_loss},
+  {"margin_ranking_loss", &function_margin_ranking_loss},
+  {"cosine_embedding_loss", &function_cosine_embedding_loss},
+  {"triplet_margin_loss", &function_triplet_margin_loss},
+  {"multi_margin_loss", &function_multi_margin_loss},
+  {"multilabel_margin_loss", &function_multilabel_margin_loss},
+  {"multilabel_soft_margin_loss", &function_multilabel_soft_margin_loss},
   {"nll_loss", &function_nll_loss},
   {"cross_entropy", &function_cross_entropy},
   {"binary_cross_entropy", &function_binary_cross_entropy},
@@ -12877,10 +14084,21 @@ static const dtt_entry functions_functional[] = {
   {"linear_activation", &function_linear_activation},
   {"batch_norm", &function_batch_norm},
   {"layer_norm", &function_layer_norm},
+  {"rms_norm", &function_rms_norm},
+  {"group_norm", &function_group_norm},
+  {"instance_norm", &function_instance_norm},
+  {"local_response_norm", &function_local_response_norm},
   {"softmax", &function_softmax},
   {"log_softmax", &function_log_softmax},
   {"dropout", &function_dropout},
   {"dropout_", &function_dropout_},
+  {"dropout1d", &function_dropout1d},
+  {"dropout2d", &function_dropout2d},
+  {"dropout3d", &function_dropout3d},
+  {"alpha_dropout", &function_alpha_dropout},
+  {"feature_alpha_dropout", &function_feature_alpha_dropout},
+  {"rrelu", &function_rrelu},
+  {"gumbel_softmax", &function_gumbel_softmax},
   {"embedding", &function_embedding},
   {"tanh", &function_tanh},
   {"sigmoid", &function_sigmoid},
@@ -13046,8 +14264,17 @@ static const dtt_entry functions_torch[] = {
   {"renorm", &function_renorm},
   {"module_new", &function_module_new},
   {"layer_norm", &function_layer_norm},
+  {"rms_norm", &function_rms_norm},
+  {"group_norm", &function_group_norm},
   {"softmax", &function_softmax},
   {"log_softmax", &function_log_softmax},
+  {"dropout1d_", &function_dropout1d_},
+  {"dropout2d_", &function_dropout2d_},
+  {"dropout3d_", &function_dropout3d_},
+  {"alpha_dropout_", &function_alpha_dropout_},
+  {"feature_alpha_dropout_", &function_feature_alpha_dropout_},
+  {"rrelu", &function_rrelu},
+  {"rrelu_", &function_rrelu_},
   {"optimizer_update", &function_optimizer_update},
   {"neg", &function_neg},
   {"abs", &function_abs},
@@ -13402,11 +14629,26 @@ const dtt_function* const dtt_functions[] = {
   &function_nn_upsample,
   &function_nn_batch_norm1d,
   &function_nn_batch_norm2d,
+  &function_nn_batch_norm3d,
+  &function_nn_instance_norm1d,
+  &function_nn_instance_norm2d,
+  &function_nn_instance_norm3d,
+  &function_nn_group_norm,
+  &function_nn_rms_norm,
+  &function_nn_local_response_norm,
   &function_nn_layer_norm,
   &function_nn_dropout,
+  &function_nn_dropout1d,
+  &function_nn_dropout2d,
+  &function_nn_dropout3d,
+  &function_nn_alpha_dropout,
+  &function_nn_feature_alpha_dropout,
   &function_nn_embedding,
   &function_nn_flatten,
   &function_nn_identity,
+  &function_nn_cosine_similarity,
+  &function_nn_pairwise_distance,
+  &function_nn_bilinear,
   &function_nn_relu,
   &function_nn_leaky_relu,
   &function_nn_elu,
@@ -13430,8 +14672,10 @@ const dtt_function* const dtt_functions[] = {
   &function_nn_mish,
   &function_nn_glu,
   &function_nn_prelu,
+  &function_nn_rrelu,
   &function_nn_softmin,
   &function_nn_softmax,
+  &function_nn_softmax2d,
   &function_nn_log_softmax,
   &function_nn_mse_loss,
   &function_nn_l1_loss,
@@ -13439,6 +14683,19 @@ const dtt_function* const dtt_functions[] = {
   &function_nn_cross_entropy_loss,
   &function_nn_bce_loss,
   &function_nn_bce_with_logits_loss,
+  &function_nn_smooth_l1_loss,
+  &function_nn_huber_loss,
+  &function_nn_kl_div_loss,
+  &function_nn_poisson_nll_loss,
+  &function_nn_gaussian_nll_loss,
+  &function_nn_soft_margin_loss,
+  &function_nn_hinge_embedding_loss,
+  &function_nn_margin_ranking_loss,
+  &function_nn_cosine_embedding_loss,
+  &function_nn_triplet_margin_loss,
+  &function_nn_multi_margin_loss,
+  &function_nn_multi_label_margin_loss,
+  &function_nn_multi_label_soft_margin_loss,
   &function_nn_unflatten,
   &function_nn_fold,
   &function_nn_unfold,
@@ -13472,6 +14729,11 @@ const dtt_function* const dtt_functions[] = {
   &function_optim_asgd,
   &function_optim_rprop,
   &function_optim_step_lr,
+  &function_optim_multi_step_lr,
+  &function_optim_constant_lr,
+  &function_optim_linear_lr,
+  &function_optim_exponential_lr,
+  &function_optim_polynomial_lr,
   &function_optim_cosine_annealing_lr,
   &function_tensor_backward,
   &function_autograd_backward,
@@ -13660,11 +14922,25 @@ const dtt_function* const dtt_functions[] = {
   &function_renorm_,
   &function_mse_loss,
   &function_l1_loss,
+  &function_smooth_l1_loss,
+  &function_huber_loss,
+  &function_kl_div,
+  &function_poisson_nll_loss,
+  &function_gaussian_nll_loss,
+  &function_soft_margin_loss,
+  &function_hinge_embedding_loss,
+  &function_margin_ranking_loss,
+  &function_cosine_embedding_loss,
+  &function_triplet_margin_loss,
+  &function_multi_margin_loss,
+  &function_multilabel_margin_loss,
+  &function_multilabel_soft_margin_loss,
   &function_nll_loss,
   &function_cross_entropy,
   &function_binary_cross_entropy,
   &function_binary_cross_entropy_with_logits,
   &function_module_forward,
+  &function_module_forward_inputs,
   &function_module_kind,
   &function_module_train,
   &function_module_is_training,
@@ -13692,10 +14968,27 @@ const dtt_function* const dtt_functions[] = {
   &function_linear_activation,
   &function_batch_norm,
   &function_layer_norm,
+  &function_rms_norm,
+  &function_group_norm,
+  &function_instance_norm,
+  &function_local_response_norm,
   &function_softmax,
   &function_log_softmax,
   &function_dropout,
   &function_dropout_,
+  &function_dropout1d,
+  &function_dropout1d_,
+  &function_dropout2d,
+  &function_dropout2d_,
+  &function_dropout3d,
+  &function_dropout3d_,
+  &function_alpha_dropout,
+  &function_alpha_dropout_,
+  &function_feature_alpha_dropout,
+  &function_feature_alpha_dropout_,
+  &function_rrelu,
+  &function_rrelu_,
+  &function_gumbel_softmax,
   &function_embedding,
   &function_optimizer_step,
   &function_optimizer_zero_grad,

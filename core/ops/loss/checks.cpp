@@ -1,7 +1,10 @@
 #include "core/ops/loss/checks.h"
 
+#include <algorithm>
+
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
 #include "core/ops/reduce.gen.h"
 
 namespace dt {
@@ -13,8 +16,8 @@ void check_weight_sizes(const Tensor& weight, const Tensor& input) {
            "Weights and input must have the same size.");
 }
 
-void check_mse_dtype(DType common) {
-  DT_CHECK(is_floating(common), kNotImplemented, "\"mse_cpu\" not implemented for '",
+void check_loss_dtype(DType common, const char* kernel) {
+  DT_CHECK(is_floating(common), kNotImplemented, "\"", kernel, "\" not implemented for '",
            type_word(common), "'");
 }
 
@@ -58,6 +61,118 @@ void check_binary_cross_entropy_with_logits(const Tensor& input, const Tensor& t
   DT_CHECK(input.sizes() == target.sizes(), kValueError, "Target size (", target.sizes(),
            ") must be the same as input size (", input.sizes(), ")");
   check_logits(input, target, pos_weight);
+}
+
+// ---- losses of distributions
+
+void check_kl_div(const Tensor& input, const Tensor& target) {
+  DT_CHECK(is_floating(input.dtype()) && is_floating(target.dtype()), kRuntimeError,
+           "Integral inputs not supported.");
+}
+
+namespace {
+
+// Of all the sizes of the input but one, where it has 1.
+bool is_shared_along_a_dimension(const Tensor& var, const Tensor& input) {
+  if (var.ndim() != input.ndim()) return false;
+  int differ = 0;
+  for (int d = 0; d < var.ndim(); ++d) {
+    if (var.sizes()[d] == input.sizes()[d]) continue;
+    if (var.sizes()[d] != 1) return false;
+    ++differ;
+  }
+  return differ == 1;
+}
+
+}  // namespace
+
+void check_variance(const Tensor& var, const Tensor& input) {
+  const bool looks = var.device() == kCpu;  // a GPU would have to be waited for
+  const GradMode no_grad(false);
+  DT_CHECK(!looks || !item(any(lt(var, 0))).to_bool(), kValueError,
+           "var has negative entry/entries");
+  const IntList but_last(input.sizes().data(), std::max(0, input.ndim() - 1));
+  DT_CHECK(var.sizes() == input.sizes() || var.sizes() == Dims(but_last) ||
+               is_shared_along_a_dimension(var, input),
+           kValueError, "var is of incorrect size");
+}
+
+// ---- losses of margins
+
+void check_margin_ranking(const Tensor& input1, const Tensor& input2, const Tensor& target) {
+  DT_CHECK(input1.ndim() == input2.ndim() && input1.ndim() == target.ndim(), kRuntimeError,
+           "All input tensors should have same dimension but got sizes: input1: ", input1.sizes(),
+           ", input2: ", input2.sizes(), ", target: ", target.sizes(), " ");
+}
+
+void check_cosine_embedding(const Tensor& input1, const Tensor& input2, const Tensor& target) {
+  DT_CHECK(target.ndim() <= 1, kRuntimeError,
+           "0D or 1D target tensor expected, multi-target not supported");
+  const int wanted = target.ndim() + 1;
+  DT_CHECK(input1.ndim() == wanted && input2.ndim() == wanted, kRuntimeError, wanted - 1,
+           "D target tensor expects ", wanted, "D input tensors, but found inputs with sizes ",
+           input1.sizes(), " and ", input2.sizes(), ".");
+}
+
+void check_triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                          double margin) {
+  DT_CHECK(margin > 0, kValueError, "margin must be greater than 0, got ", margin);
+  DT_CHECK(anchor.ndim() == positive.ndim() && anchor.ndim() == negative.ndim(), kRuntimeError,
+           "The anchor, positive, and negative tensors are expected to have the same number of "
+           "dimensions, but got: anchor ",
+           anchor.ndim(), "D, positive ", positive.ndim(), "D, and negative ", negative.ndim(),
+           "D inputs");
+}
+
+namespace {
+
+void check_scores(const Tensor& input) {
+  DT_CHECK(input.ndim() == 0 || (input.ndim() <= 2 && input.size(-1) != 0), kRuntimeError,
+           "Expected non-empty vector or matrix with optional 0-dim batch size, but got: ",
+           input.sizes());
+}
+
+void check_long(const Tensor& target) {
+  DT_CHECK(target.dtype() == kIndexDType, kRuntimeError, "expected scalar type Long but found ",
+           type_word(target.dtype()));
+}
+
+}  // namespace
+
+void check_multi_margin(const Tensor& input, const Tensor& target, int64_t p,
+                        const Tensor& weight) {
+  DT_CHECK(p == 1 || p == 2, kValueError, "only p == 1 and p == 2 supported");
+  DT_CHECK(!weight.defined() || weight.ndim() == 1, kValueError, "weight must be one-dimensional");
+  check_scores(input);
+  const int64_t rows = input.ndim() == 2 ? input.size(0) : 1;
+  const int64_t classes = input.ndim() == 0 ? 1 : input.size(-1);
+  DT_CHECK(target.ndim() <= 1 && target.numel() == rows, kRuntimeError,
+           "target tensor should be 1-D with size equal to the number of input samples (batch "
+           "size). Expected target size [",
+           rows, "], but got ", target.sizes(), ". Input has shape ", input.sizes(), ".");
+  DT_CHECK(!weight.defined() || weight.numel() == classes, kRuntimeError,
+           "inconsistent weight size, expected ", classes, " but got ", weight.sizes());
+  check_long(target);
+  check_floating(input, "multi_margin_loss_cpu_kernel");
+  DT_CHECK(!weight.defined() || weight.dtype() == input.dtype(), kRuntimeError,
+           "expected scalar type ", type_word(input.dtype()), " but found ",
+           type_word(weight.dtype()));
+  check_constant(weight, "multi_margin_loss", "weight");
+}
+
+void check_multilabel_margin(const Tensor& input, const Tensor& target) {
+  check_scores(input);
+  const bool alike = input.ndim() == 2 ? target.sizes() == input.sizes()
+                                       : target.ndim() <= 1 && target.numel() == input.numel();
+  DT_CHECK(alike, kRuntimeError, "inconsistent target size: ", target.sizes(),
+           " for input of size: ", input.sizes());
+  check_long(target);
+  check_floating(input, "multilabel_margin_loss_forward_out_frame");
+  if (target.numel() == 0 || target.device() != kCpu) return;  // a GPU would have to be waited for
+  const GradMode no_grad(false);
+  const int64_t classes = input.ndim() == 0 ? 1 : input.size(-1);
+  DT_CHECK(item(amin(target)).to_int64() >= -1 && item(amax(target)).to_int64() < classes,
+           kRuntimeError, "argument #2 'target' is out of range");
 }
 
 // ---- losses of classes

@@ -8,10 +8,24 @@ namespace dt {
 // ---- losses of single elements
 
 void check_weight_sizes(const Tensor& weight, const Tensor& input);
-void check_mse_dtype(DType common);
+// `kernel` is PyTorch's name of what refuses integers.
+void check_loss_dtype(DType common, const char* kernel);
 void check_binary_cross_entropy(const Tensor& input, const Tensor& target);
 void check_binary_cross_entropy_with_logits(const Tensor& input, const Tensor& target,
                                             const Tensor& pos_weight);
+
+// ---- losses of distributions and of margins
+
+void check_kl_div(const Tensor& input, const Tensor& target);
+void check_variance(const Tensor& var, const Tensor& input);
+void check_margin_ranking(const Tensor& input1, const Tensor& input2, const Tensor& target);
+void check_cosine_embedding(const Tensor& input1, const Tensor& input2, const Tensor& target);
+void check_triplet_margin(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                          double margin);
+// Of sizes [batch, classes] and [batch], or [classes] and of one element.
+void check_multi_margin(const Tensor& input, const Tensor& target, int64_t p, const Tensor& weight);
+// Both of one size, [batch, classes] or [classes].
+void check_multilabel_margin(const Tensor& input, const Tensor& target);
 
 // ---- losses of classes: input is [N, C, d1, ...]
 

@@ -1,4 +1,4 @@
-// Losses of single elements: squared, absolute and binary cross-entropy.
+// Losses of single elements: squared, absolute, between the two, and binary cross-entropy.
 #include "core/ops/loss/reduce_losses.h"
 
 #include "core/autograd/record.h"
@@ -100,7 +100,7 @@ Tensor mse_loss(const Tensor& input, const Tensor& target, Reduction reduction,
   if (weight.defined())
     return reduce_weighted(pow(sub(input, target), 2), weight, input, reduction);
   const DType common = result_type({input, target});
-  check_mse_dtype(common);
+  check_loss_dtype(common, "mse_cpu");
   if (reduction == Reduction::kNone) return squared_error(input, target);
   const int64_t losses = count_elements(broadcast_sizes(input.sizes(), target.sizes()));
   const double divisor = reduction == Reduction::kSum ? 1.0 : losses;
@@ -118,6 +118,23 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
   const Tensor losses = abs(sub(input, target));
   if (weight.defined()) return reduce_weighted(losses, weight, input, reduction);
   return reduce_losses(losses, reduction);
+}
+
+Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
+  DT_CHECK(!(beta < 0), kRuntimeError, "smooth_l1_loss does not support negative values for beta.");
+  if (beta == 0) return l1_loss(input, target, reduction);
+  check_loss_dtype(result_type({input, target}), "smooth_l1_cpu");
+  return reduce_losses(bent_error(input, target, beta, 1 / beta, 1), reduction);
+}
+
+Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta,
+                  const Tensor& weight) {
+  DT_CHECK(delta > 0, kRuntimeError, "huber_loss does not support non-positive values for delta.");
+  check_loss_dtype(result_type({input, target}), "huber_cpu");
+  if (weight.defined()) check_weight_sizes(weight, input);
+  check_output_dtype(input.dtype());
+  const Tensor losses = to_dtype(bent_error(input, target, delta, 1, delta), input.dtype());
+  return reduce_losses(weight.defined() ? mul(losses, weight) : losses, reduction);
 }
 
 Tensor binary_cross_entropy(const Tensor& input, const Tensor& target, const Tensor& weight,

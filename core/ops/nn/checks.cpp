@@ -37,8 +37,10 @@ void check_channels(const char* name, const Tensor& parameter, int64_t channels)
 
 }  // namespace
 
-void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight,
-                      const Tensor& bias) {
+namespace {
+
+// Of what normalises the last dimensions: they are those of the shape, and of the weight.
+void check_normalized_shape(const Tensor& x, const Dims& shape, const Tensor& weight) {
   DT_CHECK(!shape.empty(), kRuntimeError,
            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
            "element, but got "
@@ -47,18 +49,85 @@ void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight,
   DT_CHECK(!weight.defined() || weight.sizes() == shape, kRuntimeError,
            "Expected weight to be of same shape as normalized_shape, but got weight of shape ",
            weight.sizes(), " and normalized_shape = ", shape);
-  DT_CHECK(!bias.defined() || bias.sizes() == shape, kRuntimeError,
-           "Expected bias to be of same shape as normalized_shape, but got bias of shape ",
-           bias.sizes(), " and normalized_shape = ", shape);
   const int lead = x.ndim() - shape.size();
   const bool fits = lead >= 0 && IntList(x.sizes().data() + lead, shape.size()) == IntList(shape);
   std::string wanted = "[*";
   for (int64_t n : shape) wanted += text(", ", n);
   DT_CHECK(fits, kRuntimeError, "Given normalized_shape=", shape, ", expected input with shape ",
            wanted, "], but got input of size", x.sizes());
+}
+
+}  // namespace
+
+void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight,
+                      const Tensor& bias) {
+  check_normalized_shape(x, shape, weight);
+  DT_CHECK(!bias.defined() || bias.sizes() == shape, kRuntimeError,
+           "Expected bias to be of same shape as normalized_shape, but got bias of shape ",
+           bias.sizes(), " and normalized_shape = ", shape);
   check_parameter_dtype(x, weight);
   check_parameter_dtype(x, bias);
   check_floating(x, "LayerNormKernelImpl");
+}
+
+void check_rms_norm(const Tensor& x, const Dims& shape, const Tensor& weight) {
+  check_normalized_shape(x, shape, weight);
+  check_floating(x, "rms_norm");
+}
+
+namespace {
+
+void check_channel_vector(const Tensor& x, const char* name, const Tensor& parameter) {
+  DT_CHECK(!parameter.defined() || parameter.sizes() == Dims{x.size(1)}, kRuntimeError, "Expected ",
+           name, " to be a vector of size equal to the number of channels in input, but got ", name,
+           " of shape ", parameter.sizes(), " and input of shape ", x.sizes());
+}
+
+// How many numbers dimensions from 2 on have.
+int64_t positions(const Tensor& x) {
+  int64_t n = 1;
+  for (int d = 2; d < x.ndim(); ++d) n *= x.sizes()[d];
+  return n;
+}
+
+}  // namespace
+
+void check_group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias) {
+  DT_CHECK(x.ndim() >= 2, kRuntimeError,
+           "Expected at least 2 dimensions for input tensor but received ", x.ndim());
+  DT_CHECK(groups > 0, kRuntimeError, "Expected num groups to be greater than 0, got ", groups);
+  const int64_t rows = x.size(0) * x.size(1) / groups;
+  Dims seen = x.sizes();
+  seen[0] = rows, seen[1] = groups;
+  DT_CHECK(rows * positions(x) != 1, kValueError,
+           "Expected more than 1 value per channel when training, got input size ", seen);
+  DT_CHECK(x.size(1) % groups == 0, kRuntimeError,
+           "Expected number of channels in input to be divisible by num_groups, but got input of "
+           "shape ",
+           x.sizes(), " and num_groups=", groups);
+  check_channel_vector(x, "weight", weight);
+  check_channel_vector(x, "bias", bias);
+  check_floating(x, "GroupNormKernelImpl");
+  check_parameter_dtype(x, weight);
+  check_parameter_dtype(x, bias);
+}
+
+void check_instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                         bool use_input_stats) {
+  DT_CHECK(!use_input_stats || positions(x) != 1, kValueError,
+           "Expected more than 1 spatial element when training, got input size ", x.sizes());
+  DT_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()), kRuntimeError,
+           "Expected running_mean and running_var to be defined when use_input_stats is false");
+  DT_CHECK(x.ndim() >= 2, kRuntimeError, "expected at least 2D input (got ", x.ndim(), "D input)");
+}
+
+void check_local_response_norm(const Tensor& x, int64_t size) {
+  DT_CHECK(x.ndim() >= 3, kValueError,
+           "Expected 3D or higher dimensionality                          "
+           "input (got ",
+           x.ndim(), " dimensions)");
+  DT_CHECK(size > 0, kRuntimeError, "kernel size should be greater than zero, but got kT: ", size,
+           " kH: 1 kW: 1");
 }
 
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
@@ -75,9 +144,7 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
   check_channels("running_var", running_var, channels);
   check_channels("weight", weight, channels);
   check_channels("bias", bias, channels);
-  int64_t per_channel = x.size(0);
-  for (int d = 2; d < x.ndim(); ++d) per_channel *= x.size(d);
-  DT_CHECK(!training || per_channel != 1, kValueError,
+  DT_CHECK(!training || x.size(0) * positions(x) != 1, kValueError,
            "Expected more than 1 value per channel when training, got input size ", x.sizes());
   DT_CHECK(!training || eps > 0, kValueError,
            "batch_norm eps must be positive during training, but got ", eps);
@@ -102,9 +169,24 @@ void check_dropout_probability(double p) {
            p);
 }
 
-void check_dropout_dtype(const Tensor& x) {
-  DT_CHECK(is_floating(x.dtype()), kRuntimeError,
-           "result type Float can't be cast to the desired output type ", type_word(x.dtype()));
+void check_feature_dropout(const Tensor& x) {
+  DT_CHECK(x.ndim() >= 2, kRuntimeError,
+           "Feature dropout requires at least 2 dimensions in the input");
+}
+
+void check_dropout1d(const Tensor& x) {
+  DT_CHECK(x.ndim() == 2 || x.ndim() == 3, kRuntimeError,
+           "Expected 2D or 3D input, but received a ", x.ndim(),
+           "D input. Note that dropout1d exists to provide channel-wise dropout on inputs with 1 "
+           "spatial dimension, a channel dimension, and an optional batch dimension (i.e. 2D or 3D "
+           "inputs).");
+}
+
+void check_rrelu(double lower, double upper) {
+  DT_CHECK(std::isfinite(lower), kRuntimeError, "lower bound must be finite, got ", lower);
+  DT_CHECK(std::isfinite(upper), kRuntimeError, "upper bound must be finite, got ", upper);
+  DT_CHECK(lower <= upper, kRuntimeError,
+           "Lower bound should be less than or equal to the upper bound");
 }
 
 void check_embedding(const Tensor& input, const Tensor& weight, bool limits_norms, bool sparse) {

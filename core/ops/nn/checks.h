@@ -13,6 +13,11 @@ void check_linear(const Tensor& input, const Tensor& weight, const Tensor& bias)
 // ---- normalisation
 
 void check_layer_norm(const Tensor& x, const Dims& shape, const Tensor& weight, const Tensor& bias);
+void check_rms_norm(const Tensor& x, const Dims& shape, const Tensor& weight);
+void check_group_norm(const Tensor& x, int64_t groups, const Tensor& weight, const Tensor& bias);
+void check_instance_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
+                         bool use_input_stats);
+void check_local_response_norm(const Tensor& x, int64_t size);
 void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor& running_var,
                       const Tensor& weight, const Tensor& bias, bool training, double eps);
 
@@ -21,7 +26,9 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
 // `kernel` is PyTorch's name of the kernel that refuses.
 void check_softmax(const Tensor& x, const char* kernel, int dim);
 void check_dropout_probability(double p);
-void check_dropout_dtype(const Tensor& x);
+void check_feature_dropout(const Tensor& x);
+void check_dropout1d(const Tensor& x);
+void check_rrelu(double lower, double upper);
 void check_embedding(const Tensor& input, const Tensor& weight, bool limits_norms, bool sparse);
 void check_padding_idx(std::optional<int64_t> padding_idx, int64_t rows);
 

@@ -46,7 +46,7 @@ Tensor dropout(const Tensor& input, double p, bool training) {
   check_dropout_probability(p);
   if (!training || p == 0 || input.numel() == 0) return input;
   if (p == 1) return mul(input, Scalar(false));
-  check_dropout_dtype(input);
+  check_output_dtype(input.dtype());
   return drop(input, p, default_generator(input.device())->reserve(input.numel()));
 }
 
@@ -54,7 +54,7 @@ const Tensor& dropout_(const Tensor& input, double p, bool training) {
   check_dropout_probability(p);
   if (!training || p == 0 || input.numel() == 0) return input;
   if (p == 1) return mul_(input, Scalar(false));
-  check_dropout_dtype(input);
+  check_output_dtype(input.dtype());
   const Generator::Draw at = default_generator(input.device())->reserve(input.numel());
   inplace(
       "NativeDropoutBackward0", input, {input}, [&] { drop_in_place(input, p, at); },

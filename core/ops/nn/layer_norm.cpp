@@ -1,5 +1,9 @@
 // Normalisation of the last dimensions.
+#include <cmath>
+#include <limits>
+
 #include "core/autograd/fused.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/nn.gen.h"
@@ -53,31 +57,89 @@ void layer_norm_backward(BackwardCall& b, const std::vector<Tensor>& in, const N
 
 }  // namespace
 
+namespace {
+
+// What layer_norm's kernel takes: rows of a contiguous input, and where their statistics go.
+NormalisedRows rows_of(const Tensor& x, const Dims& shape, bool is_centered) {
+  const int64_t rows = count_elements(IntList(x.sizes().data(), x.ndim() - shape.size()));
+  const DType compute = info(x.dtype()).compute;
+  return {rows, count_elements(shape),
+          is_centered ? make_empty({rows}, compute, x.device()) : Tensor(),
+          make_empty({rows}, compute, x.device())};
+}
+
+Tensor normalise_rows(const Tensor& x, const Tensor& weight, const Tensor& bias, double eps,
+                      const NormalisedRows& of) {
+  const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
+  LayerNormCall call;
+  call.y = rows_view(y, of.rows, of.n);
+  call.mean = of.mean;
+  call.rstd = of.rstd;
+  call.x = rows_view(x, of.rows, of.n);
+  call.weight = parameter_view(weight, of.n);
+  call.bias = parameter_view(bias, of.n);
+  call.eps = eps;
+  run(op::layer_norm, call);
+  return y;
+}
+
+Tensor rms_norm_composition(const std::vector<Tensor>& in, const Dims& shape, double eps) {
+  Dims dims;
+  for (int d = -shape.size(); d < 0; ++d) dims.push_back(d);
+  const Tensor squares = mean(square(in[0]), IntList(dims), true);
+  return scale_and_shift(in[0] * rsqrt(squares + eps), in[1], Tensor(), shape);
+}
+
+// The smallest difference from 1 of what the dtype is computed in.
+double epsilon_of(DType dtype) {
+  return visit(info(dtype).compute, [](auto type) -> double {
+    using T = typename decltype(type)::type;
+    return std::ldexp(1.0, 1 - std::numeric_limits<T>::digits);
+  });
+}
+
+// A weight that the kernel can read beside x.
+Tensor weight_beside(const Tensor& weight, const Tensor& x) {
+  const DType compute = info(x.dtype()).compute;
+  const bool fits = !weight.defined() || weight.dtype() == x.dtype() || weight.dtype() == compute;
+  return optional_contiguous(fits ? weight : to_dtype(weight, compute));
+}
+
+}  // namespace
+
 Tensor layer_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight,
                   const Tensor& bias, double eps) {
   const Dims shape = normalized_shape;
   check_layer_norm(input, shape, weight, bias);
   const Tensor x = contiguous(input);
   const Tensor w = optional_contiguous(weight), b = optional_contiguous(bias);
-  const Tensor y = make_empty(x.sizes(), x.dtype(), x.device());
-  const int64_t rows = count_elements(IntList(x.sizes().data(), x.ndim() - shape.size()));
-  const DType compute = info(x.dtype()).compute;
-  const NormalisedRows of{rows, count_elements(shape), make_empty({rows}, compute, x.device()),
-                          make_empty({rows}, compute, x.device())};
-  LayerNormCall call;
-  call.y = rows_view(y, of.rows, of.n);
-  call.mean = of.mean;
-  call.rstd = of.rstd;
-  call.x = rows_view(x, of.rows, of.n);
-  call.weight = parameter_view(w, of.n);
-  call.bias = parameter_view(b, of.n);
-  call.eps = eps;
-  run(op::layer_norm, call);
+  const NormalisedRows of = rows_of(x, shape, true);
+  const Tensor y = normalise_rows(x, w, b, eps, of);
   if (!needs_graph({x, w, b})) return y;
   return fused(
       "NativeLayerNormBackward0", y, {x, w, b}, {Saved::input(x), Saved::input(w), Saved::place(b)},
       [shape, eps](const std::vector<Tensor>& in) {
         return layer_norm_composition(in, shape, eps);
+      },
+      [of](BackwardCall& call, const std::vector<Tensor>& in) {
+        layer_norm_backward(call, in, of);
+      });
+}
+
+// layer_norm that takes no mean away: its kernels do that where there is no place for one.
+Tensor rms_norm(const Tensor& input, IntList normalized_shape, const Tensor& weight,
+                std::optional<double> eps) {
+  const Dims shape = normalized_shape;
+  check_rms_norm(input, shape, weight);
+  const Tensor x = contiguous(input), w = weight_beside(weight, input);
+  const double least = eps ? *eps : epsilon_of(x.dtype());
+  const NormalisedRows of = rows_of(x, shape, false);
+  const Tensor y = normalise_rows(x, w, Tensor(), least, of);
+  if (!needs_graph({x, w})) return y;
+  return fused(
+      "FusedRmsNormBackward0", y, {x, w, Tensor()}, {Saved::input(x), Saved::input(w), Saved()},
+      [shape, least](const std::vector<Tensor>& in) {
+        return rms_norm_composition(in, shape, least);
       },
       [of](BackwardCall& call, const std::vector<Tensor>& in) {
         layer_norm_backward(call, in, of);

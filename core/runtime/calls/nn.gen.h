@@ -48,10 +48,10 @@ struct LinearBackwardCall : Operands<3, 4> {
 };
 
 // x [N,C,L] in any strides, normalised per channel: with batch statistics (biased variance) when
-// training, else with the running ones. mean, rstd [C] are what was used. Running statistics are
-// not written.
+// training, else with the running ones. mean, rstd [C] are what was used. Without y they are all
+// that is computed. Running statistics are not written.
 struct BatchNormCall : Operands<3, 5> {
-  View& y = outputs[0];
+  View& y = outputs[0];  // may be absent
   View& mean = outputs[1];
   View& rstd = outputs[2];
   View& x = inputs[0];
@@ -83,10 +83,11 @@ struct BatchNormBackwardCall : Operands<3, 5> {
 };
 
 // (x - mean) * rstd * weight + bias per row of a contiguous x [rows, n]; rstd = 1 / sqrt(biased
-// variance + eps). weight, bias [n]; mean, rstd [rows].
+// variance + eps). weight, bias [n]; mean, rstd [rows]. Without mean nothing is taken away: x *
+// rstd * weight + bias, rstd = 1 / sqrt(mean of squares + eps).
 struct LayerNormCall : Operands<3, 3> {
   View& y = outputs[0];
-  View& mean = outputs[1];
+  View& mean = outputs[1];  // may be absent
   View& rstd = outputs[2];
   View& x = inputs[0];
   View& weight = inputs[1];  // may be absent
@@ -104,7 +105,7 @@ struct LayerNormBackwardCall : Operands<3, 5> {
   View& gbias = outputs[2];  // may be absent
   View& g = inputs[0];
   View& x = inputs[1];
-  View& mean = inputs[2];
+  View& mean = inputs[2];  // may be absent
   View& rstd = inputs[3];
   View& weight = inputs[4];  // may be absent
 

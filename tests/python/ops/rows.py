@@ -2,9 +2,18 @@
 
 from rows_arrange import ROWS as ARRANGE_ROWS
 from rows_linalg import ROWS as LINALG_ROWS
+from rows_loss import ROWS as LOSS_ROWS
 from rows_math import ROWS as POINTWISE_ROWS
 from rows_nn import ROWS as NN_ROWS
 from rows_shape import ROWS as SHAPE_ROWS
 from rows_sorting import ROWS as SORTING_ROWS
 
-ROWS = [*POINTWISE_ROWS, *SHAPE_ROWS, *ARRANGE_ROWS, *SORTING_ROWS, *NN_ROWS, *LINALG_ROWS]
+ROWS = [
+    *POINTWISE_ROWS,
+    *SHAPE_ROWS,
+    *ARRANGE_ROWS,
+    *SORTING_ROWS,
+    *NN_ROWS,
+    *LOSS_ROWS,
+    *LINALG_ROWS,
+]

@@ -1,6 +1,6 @@
 """Linear algebra, layers and losses in functional form."""
 
-from table import FLOATS, NUMBERS, Row, fixed, index, value, whole
+from table import FLOATS, NUMBERS, Row, fixed, index, value, whole, widened
 
 ROWS: list[Row] = []
 
@@ -309,6 +309,60 @@ for sizes in ((4, 6), (2, 3, 6), (6,)):
 row(
     "layer_norm", lambda t, x: F(t).layer_norm(x, (3, 4)), value(2, 3, 4), rtol=NORM, torch_orders=2
 )
+for sizes, shape in (
+    ((4, 6), (6,)),
+    ((2, 3, 6), (3, 6)),
+    ((6,), (6,)),
+    ((0, 6), (6,)),
+    ((3, 2000), (2000,)),
+):
+    limits = {"rtol": NORM, "orders": 3 if sizes != (3, 2000) else 1}
+    row(
+        "rms_norm",
+        lambda t, x, w, s=shape: F(t).rms_norm(x, s, w),
+        value(*sizes),
+        value(*shape),
+        **limits,
+    )
+    row("rms_norm", lambda t, x, s=shape: F(t).rms_norm(x, s, eps=0.1), value(*sizes), **limits)
+for sizes, groups in (
+    ((4, 6), 2),
+    ((2, 6, 5), 3),
+    ((3, 4, 2, 3), 4),
+    ((2, 4, 3, 3), 1),
+    ((0, 4, 2), 2),
+    ((2, 64, 40), 8),
+):
+    c, limits = sizes[1], {"rtol": NORM, "torch_orders": 2, "orders": 3 if sizes[1] < 64 else 1}
+    row(
+        "group_norm",
+        lambda t, x, w, b, g=groups: F(t).group_norm(x, g, w, b),
+        value(*sizes),
+        value(c),
+        value(c),
+        **limits,
+    )
+    row(
+        "group_norm",
+        lambda t, x, b, g=groups: F(t).group_norm(x, g, bias=b),
+        value(*sizes),
+        fixed(c),
+        **limits,
+    )
+    row(
+        "group_norm", lambda t, x, g=groups: F(t).group_norm(x, g, eps=0.1), value(*sizes), **limits
+    )
+for sizes in ((3, 4, 5), (2, 3, 4, 4), (1, 2, 2, 3, 2)):
+    c = sizes[1]
+    row("instance_norm", lambda t, x, w, b: F(t).instance_norm(x, weight=w, bias=b), value(*sizes), value(c), value(c),
+        rtol=NORM, torch_orders=2)  # fmt: skip
+    row("instance_norm", lambda t, x, m, v, w: F(t).instance_norm(x, m, v, w, use_input_stats=False), value(*sizes),
+        fixed(c), fixed(c, low=0.5), value(c), rtol=NORM, torch_orders=2)  # fmt: skip
+for sizes, size in (((2, 5, 4), 3), ((2, 4, 3, 2), 2), ((1, 3, 2, 2, 2), 7), ((0, 3, 2), 2)):
+    # PyTorch's views some layouts cannot be seen in.
+    row("local_response_norm",
+        lambda t, x, n=size: widened(t, lambda x: F(t).local_response_norm(x, n, 0.5, 0.6, 2.0), x), value(*sizes),
+        layouts=len(sizes) < 5)  # fmt: skip
 for sizes, dim in (
     ((5,), 0),
     ((3, 5), 1),
@@ -342,6 +396,21 @@ row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, b
 row("dropout", lambda t, x: F(t).dropout(x, 0.3, training=False), value(3, 4))
 row("dropout", lambda t, x: F(t).dropout(x, 1.0), value(3, 4), orders=0,
     inplace=lambda t, x: F(t).dropout(x, 1.0, inplace=True))  # fmt: skip
+for name, sizes in (("dropout1d", (2, 3, 4)), ("dropout2d", (2, 3, 4, 4)), ("dropout3d", (2, 3, 4, 1, 2)),
+                    ("alpha_dropout", (3, 4)), ("feature_alpha_dropout", (2, 3, 4))):  # fmt: skip
+    row(name, lambda t, x, f=name: getattr(F(t), f)(x, 0.3, training=False), value(*sizes))
+    row(name, lambda t, x, f=name: getattr(F(t), f)(x, 1.0, training=True), value(*sizes), orders=0,
+        inplace=lambda t, x, f=name: getattr(F(t), f)(x, 1.0, training=True, inplace=True))  # fmt: skip
+row(
+    "rrelu",
+    lambda t, x: F(t).rrelu(x, 0.2, 0.4),
+    value(3, 4),
+    inplace=lambda t, x: F(t).rrelu(x, 0.2, 0.4, inplace=True),
+)
+row("rrelu", lambda t, x: widened(t, lambda x: F(t).rrelu(x, 0.3, 0.3, training=True), x), value(3, 4),
+    inplace=lambda t, x: F(t).rrelu(x, 0.3, 0.3, training=True, inplace=True))  # fmt: skip
+# With a temperature this high the noise does not show.
+row("gumbel_softmax", lambda t, x: F(t).gumbel_softmax(x * 0, 1e12, dim=0), value(3, 4), orders=0)
 
 # ---- losses
 

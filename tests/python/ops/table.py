@@ -83,3 +83,11 @@ def index(*sizes: int, below: int) -> Input:
 
 def mask(*sizes: int) -> Input:
     return Input(sizes, kind="mask")
+
+
+def widened(t, loss, x, *others):
+    """PyTorch has some functions of float32 and float64 alone: what they mean for narrow floats."""
+    if t.__name__ != "torch" or x.dtype not in (t.float16, t.bfloat16):
+        return loss(x, *others)
+    others = [y.float() if y.is_floating_point() else y for y in others]
+    return loss(x.float(), *others).to(x.dtype)

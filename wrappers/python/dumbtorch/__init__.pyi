@@ -222,8 +222,12 @@ from ._ops import pdist as pdist
 from ._ops import renorm as renorm
 from ._ops import renorm_ as renorm_
 from ._ops import layer_norm as layer_norm
+from ._ops import rms_norm as rms_norm
+from ._ops import group_norm as group_norm
 from ._ops import softmax as softmax
 from ._ops import log_softmax as log_softmax
+from ._ops import rrelu as rrelu
+from ._ops import rrelu_ as rrelu_
 from ._ops import neg as neg
 from ._ops import neg_ as neg_
 from ._ops import abs as abs

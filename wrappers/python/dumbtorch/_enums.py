@@ -6,6 +6,7 @@ DEVICE_TYPE = {"cpu": 1, "cuda": 2}
 MEMORY_FORMAT = {"contiguous": 1, "preserve": 2, "channels_last": 3}
 SCALAR_KIND = {"bool": 1, "int": 2, "float": 3}
 REDUCTION = {"none": 1, "mean": 2, "sum": 3}
+DIVERGENCE_REDUCTION = {"none": 1, "mean": 2, "sum": 3, "batchmean": 4}
 ROUNDING_MODE = {"trunc": 1, "floor": 2}
 APPROXIMATE = {"none": 1, "tanh": 2}
 ACTIVATION = {"relu": 1, "sigmoid": 2, "tanh": 3}

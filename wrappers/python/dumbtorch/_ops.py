@@ -58,6 +58,7 @@ STATUS = Choice("status", _enums.STATUS)
 DEVICE_TYPE = Choice("device_type", _enums.DEVICE_TYPE)
 SCALAR_KIND = Choice("scalar_kind", _enums.SCALAR_KIND)
 REDUCTION = Choice("reduction", _enums.REDUCTION)
+DIVERGENCE_REDUCTION = Choice("divergence_reduction", _enums.DIVERGENCE_REDUCTION)
 ROUNDING_MODE = Choice("rounding_mode", _enums.ROUNDING_MODE)
 APPROXIMATE = Choice("approximate", _enums.APPROXIMATE)
 ACTIVATION = Choice("activation", _enums.ACTIVATION)
@@ -719,6 +720,182 @@ def nn_batch_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track
     return Module.own(out)
 
 
+def nn_batch_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, bias=True, device=None, dtype=None):
+    """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels,
+    depth, height, width] (arXiv 1502.03167). In training, mean and var are those of the
+    batch, in evaluation the running ones.
+
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_batch_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "BatchNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_instance_norm1d(num_features, *, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, bias=True, device=None, dtype=None):
+    """BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or
+    without the batch.
+
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_instance_norm1d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "InstanceNorm1d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_instance_norm2d(num_features, *, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, bias=True, device=None, dtype=None):
+    """BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height,
+    width], or without the batch.
+
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_instance_norm2d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "InstanceNorm2d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_instance_norm3d(num_features, *, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, bias=True, device=None, dtype=None):
+    """BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height,
+    width], or without the batch.
+
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        momentum_kind, momentum_i, momentum_f = read_scalar_or_none(momentum)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_instance_norm3d(num_features, eps, momentum_kind, momentum_i, momentum_f, affine, track_running_stats, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "InstanceNorm3d", "num_features:i64 eps:f64 momentum:scalar? affine:bool track_running_stats:bool bias:bool device:device? dtype:enum?", num_features, eps, momentum, affine, track_running_stats, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_group_norm(num_groups, num_channels, *, eps=1e-05, affine=True, bias=True, device=None, dtype=None):
+    """(input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of
+    channels of [batch, channels, ...] (arXiv 1803.08494).
+
+    Args:
+        num_groups: The channels are normalised in so many groups.
+        num_channels: Size of dimension 1.
+        eps: Added to the variance.
+        affine: Whether there are a weight and a bias.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_group_norm(num_groups, num_channels, eps, affine, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "GroupNorm", "num_groups:i64 num_channels:i64 eps:f64 affine:bool bias:bool device:device? dtype:enum?", num_groups, num_channels, eps, affine, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_rms_norm(normalized_shape, *, eps=None, elementwise_affine=True, device=None, dtype=None):
+    """input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions
+    (arXiv 1910.07467).
+
+    Args:
+        normalized_shape: The last dimensions, which are normalised together.
+        eps: Added to the mean of squares; absent means the dtype's smallest difference from
+            1.
+        elementwise_affine: Whether there is a weight.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        normalized_shape_c = int_list(normalized_shape, 1)
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_rms_norm(normalized_shape_c, len(normalized_shape_c), eps is not None, 0.0 if eps is None else eps, elementwise_affine, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "RMSNorm", "normalized_shape:i64[] eps:f64? elementwise_affine:bool device:device? dtype:enum?", normalized_shape, eps, elementwise_affine, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_local_response_norm(size, *, alpha=0.0001, beta=0.75, k=1.0):
+    """input / (k + alpha * mean of the squares of neighbouring channels)^beta.
+
+    Args:
+        size: How many neighbouring channels count.
+        alpha: Factor of the mean of their squares.
+        beta: The exponent.
+        k: Added before it is taken.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_local_response_norm(size, alpha, beta, k)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LocalResponseNorm", "size:i64 alpha:f64 beta:f64 k:f64", size, alpha, beta, k) from None
+    return Module.own(out)
+
+
 def nn_layer_norm(normalized_shape, *, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
     """(input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
     dimensions (arXiv 1607.06450).
@@ -757,6 +934,93 @@ def nn_dropout(*, p=0.5, inplace=False):
         out = lib.py_nn_dropout(p, inplace)
     except BAD_ARGUMENTS as error:
         raise complain(error, "Dropout", "p:f64 inplace:bool", p, inplace) from None
+    return Module.own(out)
+
+
+def nn_dropout1d(*, p=0.5, inplace=False):
+    """Dropout of whole channels of [batch, channels, length], or without the batch.
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_dropout1d(p, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Dropout1d", "p:f64 inplace:bool", p, inplace) from None
+    return Module.own(out)
+
+
+def nn_dropout2d(*, p=0.5, inplace=False):
+    """Dropout of whole channels of [batch, channels, height, width].
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_dropout2d(p, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Dropout2d", "p:f64 inplace:bool", p, inplace) from None
+    return Module.own(out)
+
+
+def nn_dropout3d(*, p=0.5, inplace=False):
+    """Dropout of whole channels of [batch, channels, depth, height, width], or without the
+    batch.
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_dropout3d(p, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Dropout3d", "p:f64 inplace:bool", p, inplace) from None
+    return Module.own(out)
+
+
+def nn_alpha_dropout(*, p=0.5, inplace=False):
+    """In training, sets elements to the lowest value of SELU at random, and keeps mean and
+    variance (arXiv 1706.02515).
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Has no effect, as in PyTorch.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_alpha_dropout(p, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "AlphaDropout", "p:f64 inplace:bool", p, inplace) from None
+    return Module.own(out)
+
+
+def nn_feature_alpha_dropout(*, p=0.5, inplace=False):
+    """AlphaDropout of whole channels.
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Has no effect, as in PyTorch.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_feature_alpha_dropout(p, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "FeatureAlphaDropout", "p:f64 inplace:bool", p, inplace) from None
     return Module.own(out)
 
 
@@ -813,6 +1077,63 @@ def nn_identity():
         out = lib.py_nn_identity()
     except BAD_ARGUMENTS as error:
         raise complain(error, "Identity", "") from None
+    return Module.own(out)
+
+
+def nn_cosine_similarity(*, dim=1, eps=1e-08):
+    """Cosine of the angle between vectors along a dimension.
+
+    Args:
+        dim: The dimension.
+        eps: What lengths are at least.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_cosine_similarity(dim, eps)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CosineSimilarity", "dim:i64 eps:f64", dim, eps) from None
+    return Module.own(out)
+
+
+def nn_pairwise_distance(*, p=2.0, eps=1e-06, keepdim=False):
+    """norm(x1 - x2 + eps) along the last dimension.
+
+    Args:
+        p: The exponent of the norm.
+        eps: What is added to each difference.
+        keepdim: Keep the last dimension, with size 1.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_pairwise_distance(p, eps, keepdim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "PairwiseDistance", "p:f64 eps:f64 keepdim:bool", p, eps, keepdim) from None
+    return Module.own(out)
+
+
+def nn_bilinear(in1_features, in2_features, out_features, *, bias=True, device=None, dtype=None):
+    """input1 @ weight[k] @ input2 + bias, for each row and each k.
+
+    Args:
+        in1_features: Size of the first input's last dimension.
+        in2_features: Size of the second input's last dimension.
+        out_features: Size of the output's last dimension.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_bilinear(in1_features, in2_features, out_features, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Bilinear", "in1_features:i64 in2_features:i64 out_features:i64 bias:bool device:device? dtype:enum?", in1_features, in2_features, out_features, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -1182,6 +1503,25 @@ def nn_prelu(*, num_parameters=1, init=0.25, device=None, dtype=None):
     return Module.own(out)
 
 
+def nn_rrelu(*, lower=0.125, upper=0.3333333333333333, inplace=False):
+    """LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+    1505.00853).
+
+    Args:
+        lower: The smallest slope for negative inputs.
+        upper: The largest slope.
+        inplace: Write the result into the input.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_rrelu(lower, upper, inplace)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "RReLU", "lower:f64 upper:f64 inplace:bool", lower, upper, inplace) from None
+    return Module.own(out)
+
+
 def nn_softmin(dim):
     """softmax of -input.
 
@@ -1211,6 +1551,19 @@ def nn_softmax(dim):
         out = lib.py_nn_softmax(dim)
     except BAD_ARGUMENTS as error:
         raise complain(error, "Softmax", "dim:i64", dim) from None
+    return Module.own(out)
+
+
+def nn_softmax2d():
+    """softmax over the channels of [batch, channels, height, width], or without the batch.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_softmax2d()
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Softmax2d", "") from None
     return Module.own(out)
 
 
@@ -1333,6 +1686,240 @@ def nn_bce_with_logits_loss(*, weight=None, reduction='mean', pos_weight=None):
         out = lib.py_nn_bce_with_logits_loss(0 if weight is None else weight._h, REDUCTION[reduction], 0 if pos_weight is None else pos_weight._h)
     except BAD_ARGUMENTS as error:
         raise complain(error, "BCEWithLogitsLoss", "weight:tensor? reduction:enum pos_weight:tensor?", weight, reduction, pos_weight) from None
+    return Module.own(out)
+
+
+def nn_smooth_l1_loss(*, reduction='mean', beta=1.0):
+    """0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+    1504.08083).
+
+    Args:
+        reduction: How the elements' losses are joined.
+        beta: Where the parabola becomes a line; 0 is L1Loss.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_smooth_l1_loss(REDUCTION[reduction], beta)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "SmoothL1Loss", "reduction:enum beta:f64", reduction, beta) from None
+    return Module.own(out)
+
+
+def nn_huber_loss(*, reduction='mean', delta=1.0):
+    """0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+
+    Args:
+        reduction: How the elements' losses are joined.
+        delta: Where the parabola becomes a line.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_huber_loss(REDUCTION[reduction], delta)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "HuberLoss", "reduction:enum delta:f64", reduction, delta) from None
+    return Module.own(out)
+
+
+def nn_kl_div_loss(*, reduction='mean', log_target=False):
+    """The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
+
+    Args:
+        reduction: How the elements' losses are joined.
+        log_target: Whether targets are logarithms.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_kl_div_loss(DIVERGENCE_REDUCTION[reduction], log_target)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "KLDivLoss", "reduction:enum log_target:bool", reduction, log_target) from None
+    return Module.own(out)
+
+
+def nn_poisson_nll_loss(*, log_input=True, full=False, eps=1e-08, reduction='mean'):
+    """exp(input) - target * input, or input - target * log(input + eps), of the means of
+    Poisson distributions.
+
+    Args:
+        log_input: Whether inputs are logarithms.
+        full: Add Stirling's approximation of log(target!) for targets above 1.
+        eps: Added to the input where its logarithm is taken.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_poisson_nll_loss(log_input, full, eps, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "PoissonNLLLoss", "log_input:bool full:bool eps:f64 reduction:enum", log_input, full, eps, reduction) from None
+    return Module.own(out)
+
+
+def nn_gaussian_nll_loss(*, full=False, eps=1e-06, reduction='mean'):
+    """0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal
+    distributions.
+
+    Args:
+        full: Add the constant 0.5 * log(2 * pi).
+        eps: The smallest variance that is calculated with.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_gaussian_nll_loss(full, eps, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "GaussianNLLLoss", "full:bool eps:f64 reduction:enum", full, eps, reduction) from None
+    return Module.own(out)
+
+
+def nn_soft_margin_loss(*, reduction='mean'):
+    """log(1 + exp(-target * input)), for targets of 1 and -1.
+
+    Args:
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_soft_margin_loss(REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "SoftMarginLoss", "reduction:enum", reduction) from None
+    return Module.own(out)
+
+
+def nn_hinge_embedding_loss(*, margin=1.0, reduction='mean'):
+    """A distance where the target is 1, max(0, margin - distance) where it is -1.
+
+    Args:
+        margin: The distance from which on others cost nothing.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_hinge_embedding_loss(margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "HingeEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+    return Module.own(out)
+
+
+def nn_margin_ranking_loss(*, margin=0.0, reduction='mean'):
+    """max(0, -target * (input1 - input2) + margin): the first should be larger where the
+    target is 1, the second where it is -1.
+
+    Args:
+        margin: By how much one should be larger.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_margin_ranking_loss(margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MarginRankingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+    return Module.own(out)
+
+
+def nn_cosine_embedding_loss(*, margin=0.0, reduction='mean'):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between
+    vectors [batch, size] or [size].
+
+    Args:
+        margin: The cosine up to which others cost nothing.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_cosine_embedding_loss(margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "CosineEmbeddingLoss", "margin:f64 reduction:enum", margin, reduction) from None
+    return Module.own(out)
+
+
+def nn_triplet_margin_loss(*, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction='mean'):
+    """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+
+    Args:
+        margin: By how much.
+        p: Which norm of the difference is the distance.
+        eps: Added to the differences.
+        swap: Take the negative's distance from the positive where that is less.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_triplet_margin_loss(margin, p, eps, swap, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "TripletMarginLoss", "margin:f64 p:f64 eps:f64 swap:bool reduction:enum", margin, p, eps, swap, reduction) from None
+    return Module.own(out)
+
+
+def nn_multi_margin_loss(*, p=1, margin=1.0, weight=None, reduction='mean'):
+    """The mean over the classes of weight[target] * max(0, margin - input[target] +
+    input[class])^p, without the target's own.
+
+    Args:
+        p: 1 or 2: the power of each term.
+        margin: By how much the target's score should be the largest.
+        weight: A factor for each class, or absent.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_multi_margin_loss(p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiMarginLoss", "p:i64 margin:f64 weight:tensor? reduction:enum", p, margin, weight, reduction) from None
+    return Module.own(out)
+
+
+def nn_multi_label_margin_loss(*, reduction='mean'):
+    """The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first
+    -1 and all other classes, over the number of classes.
+
+    Args:
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_multi_label_margin_loss(REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiLabelMarginLoss", "reduction:enum", reduction) from None
+    return Module.own(out)
+
+
+def nn_multi_label_soft_margin_loss(*, weight=None, reduction='mean'):
+    """The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
+
+    Args:
+        weight: A factor for each class, or absent.
+        reduction: How the elements' losses are joined.
+
+    Returns:
+        The module.
+    """
+    try:
+        out = lib.py_nn_multi_label_soft_margin_loss(0 if weight is None else weight._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiLabelSoftMarginLoss", "weight:tensor? reduction:enum", weight, reduction) from None
     return Module.own(out)
 
 
@@ -1950,6 +2537,83 @@ def optim_step_lr(optimizer, step_size, gamma=0.1):
         out = lib.py_optim_step_lr(optimizer._h, step_size, gamma)
     except BAD_ARGUMENTS as error:
         raise complain(error, "StepLR", "optimizer:handle step_size:i64 gamma:f64", optimizer, step_size, gamma) from None
+    return LrScheduler.own(out)
+
+
+def optim_multi_step_lr(optimizer, milestones, gamma=0.1):
+    """Multiplies the learning rate by gamma at each milestone.
+
+    Args:
+        optimizer: Whose learning rates change.
+        milestones: The epochs at which the rate changes; one that is listed twice counts
+            twice.
+        gamma: What it is multiplied by then.
+    """
+    try:
+        milestones_c = shape_list(milestones)
+        out = lib.py_optim_multi_step_lr(optimizer._h, milestones_c, len(milestones_c), gamma)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiStepLR", "optimizer:handle milestones:i64[] gamma:f64", optimizer, milestones, gamma) from None
+    return LrScheduler.own(out)
+
+
+def optim_constant_lr(optimizer, factor=0.3333333333333333, total_iters=5):
+    """Multiplies the learning rate by a factor until an epoch.
+
+    Args:
+        optimizer: Whose learning rates change.
+        factor: What the rate is multiplied by at first.
+        total_iters: The epoch at which that ends.
+    """
+    try:
+        out = lib.py_optim_constant_lr(optimizer._h, factor, total_iters)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ConstantLR", "optimizer:handle factor:f64 total_iters:i64", optimizer, factor, total_iters) from None
+    return LrScheduler.own(out)
+
+
+def optim_linear_lr(optimizer, start_factor=0.3333333333333333, end_factor=1.0, total_iters=5):
+    """Moves the factor of the learning rate in a straight line.
+
+    Args:
+        optimizer: Whose learning rates change.
+        start_factor: What the rate is multiplied by at first.
+        end_factor: What it is multiplied by in the end.
+        total_iters: How many epochs it takes from one to the other.
+    """
+    try:
+        out = lib.py_optim_linear_lr(optimizer._h, start_factor, end_factor, total_iters)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LinearLR", "optimizer:handle start_factor:f64 end_factor:f64 total_iters:i64", optimizer, start_factor, end_factor, total_iters) from None
+    return LrScheduler.own(out)
+
+
+def optim_exponential_lr(optimizer, gamma):
+    """Multiplies the learning rate by gamma every epoch.
+
+    Args:
+        optimizer: Whose learning rates change.
+        gamma: What the rate is multiplied by.
+    """
+    try:
+        out = lib.py_optim_exponential_lr(optimizer._h, gamma)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "ExponentialLR", "optimizer:handle gamma:f64", optimizer, gamma) from None
+    return LrScheduler.own(out)
+
+
+def optim_polynomial_lr(optimizer, total_iters=5, power=1.0):
+    """Lowers the learning rate to 0 along a polynomial.
+
+    Args:
+        optimizer: Whose learning rates change.
+        total_iters: How many epochs it takes to come down to 0.
+        power: Of the polynomial.
+    """
+    try:
+        out = lib.py_optim_polynomial_lr(optimizer._h, total_iters, power)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "PolynomialLR", "optimizer:handle total_iters:i64 power:f64", optimizer, total_iters, power) from None
     return LrScheduler.own(out)
 
 
@@ -4955,6 +5619,224 @@ def l1_loss(input, target, *, reduction='mean', weight=None):
     return wrap(out)
 
 
+def smooth_l1_loss(input, target, *, reduction='mean', beta=1.0):
+    """0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+    1504.08083).
+
+    Args:
+        target: What they should be.
+        reduction: How the elements' losses are joined.
+        beta: Where the parabola becomes a line; 0 is l1_loss.
+    """
+    try:
+        out = lib.py_smooth_l1_loss(input._h, target._h, REDUCTION[reduction], beta)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "smooth_l1_loss", "input:tensor target:tensor reduction:enum beta:f64", input, target, reduction, beta) from None
+    return wrap(out)
+
+
+def huber_loss(input, target, reduction='mean', delta=1.0, weight=None):
+    """0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+
+    Args:
+        target: What they should be.
+        reduction: How the elements' losses are joined.
+        delta: Where the parabola becomes a line.
+        weight: A factor for each loss, of the input's size, or absent.
+    """
+    try:
+        out = lib.py_huber_loss(input._h, target._h, REDUCTION[reduction], delta, 0 if weight is None else weight._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "huber_loss", "input:tensor target:tensor reduction:enum delta:f64 weight:tensor?", input, target, reduction, delta, weight) from None
+    return wrap(out)
+
+
+def kl_div(input, target, *, reduction='mean', log_target=False):
+    """The Kullback-Leibler divergence: target * (log(target) - input).
+
+    Args:
+        target: Probabilities, or their logarithms.
+        reduction: How the elements' losses are joined.
+        log_target: Whether the target is logarithms.
+    """
+    try:
+        out = lib.py_kl_div(input._h, target._h, DIVERGENCE_REDUCTION[reduction], log_target)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "kl_div", "input:tensor target:tensor reduction:enum log_target:bool", input, target, reduction, log_target) from None
+    return wrap(out)
+
+
+def poisson_nll_loss(input, target, log_input=True, full=False, *, eps=1e-08, reduction='mean'):
+    """exp(input) - target * input, or input - target * log(input + eps): the negative
+    logarithm of the target's probability.
+
+    Args:
+        target: What was counted.
+        log_input: Whether the input is logarithms.
+        full: Add Stirling's approximation of log(target!) for targets above 1.
+        eps: Added to the input where its logarithm is taken.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_poisson_nll_loss(input._h, target._h, log_input, full, eps, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "poisson_nll_loss", "input:tensor target:tensor log_input:bool full:bool eps:f64 reduction:enum", input, target, log_input, full, eps, reduction) from None
+    return wrap(out)
+
+
+def gaussian_nll_loss(input, target, var, full=False, eps=1e-06, reduction='mean'):
+    """0.5 * (log(var) + (input - target)^2 / var): the negative logarithm of the target's
+    density.
+
+    Args:
+        target: What was drawn from them.
+        var: Their variances: of the input's size, or with one dimension of size 1 or
+            without the last one, or one number.
+        full: Add the constant 0.5 * log(2 * pi).
+        eps: The smallest variance that is calculated with.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        var_h, var_kind, var_i, var_f = read_operand(var)
+        out = lib.py_gaussian_nll_loss(input._h, target._h, var_h, var_kind, var_i, var_f, full, eps, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gaussian_nll_loss", "input:tensor target:tensor var:operand full:bool eps:f64 reduction:enum", input, target, var, full, eps, reduction) from None
+    return wrap(out)
+
+
+def soft_margin_loss(input, target, *, reduction='mean'):
+    """log(1 + exp(-target * input)).
+
+    Args:
+        target: 1 or -1.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_soft_margin_loss(input._h, target._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "soft_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction) from None
+    return wrap(out)
+
+
+def hinge_embedding_loss(input, target, margin=1.0, *, reduction='mean'):
+    """input where target is 1, max(0, margin - input) where it is -1; both where it is
+    neither.
+
+    Args:
+        target: 1 of things that are alike, -1 of others.
+        margin: The distance from which on others cost nothing.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_hinge_embedding_loss(input._h, target._h, margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "hinge_embedding_loss", "input:tensor target:tensor margin:f64 reduction:enum", input, target, margin, reduction) from None
+    return wrap(out)
+
+
+def margin_ranking_loss(input1, input2, target, margin=0.0, *, reduction='mean'):
+    """max(0, -target * (input1 - input2) + margin).
+
+    Args:
+        input1: Numbers.
+        input2: What they are compared with.
+        target: 1 where input1 should be larger, -1 where input2 should.
+        margin: By how much.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_margin_ranking_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "margin_ranking_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction) from None
+    return wrap(out)
+
+
+def cosine_embedding_loss(input1, input2, target, margin=0.0, *, reduction='mean'):
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1, cos being that of the
+    angle between the two.
+
+    Args:
+        input1: Vectors [batch, size] or [size].
+        input2: What they are compared with.
+        target: 1 of vectors that are alike, -1 of others: [batch] or [].
+        margin: The cosine up to which others cost nothing.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_cosine_embedding_loss(input1._h, input2._h, target._h, margin, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "cosine_embedding_loss", "input1:tensor input2:tensor target:tensor margin:f64 reduction:enum", input1, input2, target, margin, reduction) from None
+    return wrap(out)
+
+
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-06, swap=False, *, reduction='mean'):
+    """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+
+    Args:
+        anchor: Vectors: [..., size].
+        positive: Vectors that are to be near the anchors.
+        negative: Vectors that are to be farther away.
+        margin: By how much.
+        p: Which norm of the difference is the distance.
+        eps: Added to the differences.
+        swap: Take the negative's distance from the positive where that is less.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_triplet_margin_loss(anchor._h, positive._h, negative._h, margin, p, eps, swap, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "triplet_margin_loss", "anchor:tensor positive:tensor negative:tensor margin:f64 p:f64 eps:f64 swap:bool reduction:enum", anchor, positive, negative, margin, p, eps, swap, reduction) from None
+    return wrap(out)
+
+
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, *, reduction='mean'):
+    """The mean over the classes of weight[target] * max(0, margin - input[target] +
+    input[class])^p, without the term of the target itself.
+
+    Args:
+        target: int64 classes [batch] or [].
+        p: 1 or 2: the power of each term.
+        margin: By how much the target's score should be the largest.
+        weight: A factor for each target class, or absent.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_multi_margin_loss(input._h, target._h, p, margin, 0 if weight is None else weight._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multi_margin_loss", "input:tensor target:tensor p:i64 margin:f64 weight:tensor? reduction:enum", input, target, p, margin, weight, reduction) from None
+    return wrap(out)
+
+
+def multilabel_margin_loss(input, target, *, reduction='mean'):
+    """The sum of max(0, 1 - (input[target] - input[other])) over all targets and all other
+    classes, over the number of classes.
+
+    Args:
+        target: int64 classes, of the input's size: those before the first -1 count.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_multilabel_margin_loss(input._h, target._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multilabel_margin_loss", "input:tensor target:tensor reduction:enum", input, target, reduction) from None
+    return wrap(out)
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, *, reduction='mean'):
+    """The mean over the classes of binary_cross_entropy_with_logits.
+
+    Args:
+        target: 0 or 1 for each class.
+        weight: A factor for each class (it broadcasts), or absent.
+        reduction: How the elements' losses are joined.
+    """
+    try:
+        out = lib.py_multilabel_soft_margin_loss(input._h, target._h, 0 if weight is None else weight._h, REDUCTION[reduction])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multilabel_soft_margin_loss", "input:tensor target:tensor weight:tensor? reduction:enum", input, target, weight, reduction) from None
+    return wrap(out)
+
+
 def nll_loss(input, target, weight=None, *, ignore_index=-100, reduction='mean'):
     """Negative log-likelihood: -weight[target] * input[target].
 
@@ -5115,6 +5997,81 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05, *, ou
     return wrap(out)
 
 
+def rms_norm(input, normalized_shape, weight=None, eps=None, *, out=None):
+    """input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions
+    (arXiv 1910.07467).
+
+    Args:
+        normalized_shape: The last dimensions, over which is normalised.
+        weight: Of the normalised shape, or absent.
+        eps: Added to the mean of squares; absent means the dtype's smallest difference from
+            1.
+    """
+    if out is not None:
+        return into(out, rms_norm, input, normalized_shape, weight, eps)
+    try:
+        normalized_shape_c = int_list(normalized_shape, 1)
+        out = lib.py_rms_norm(input._h, normalized_shape_c, len(normalized_shape_c), 0 if weight is None else weight._h, eps is not None, 0.0 if eps is None else eps)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rms_norm", "input:tensor normalized_shape:i64[] weight:tensor? eps:f64?", input, normalized_shape, weight, eps) from None
+    return wrap(out)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05, *, out=None):
+    """(input - mean) / sqrt(var + eps) * weight + bias, with mean and uncorrected var taken
+    over each image's groups of channels (arXiv 1803.08494).
+
+    Args:
+        num_groups: The channels are normalised in so many groups.
+        weight: [channels], or absent.
+        bias: [channels], or absent.
+        eps: Added to the variance.
+    """
+    if out is not None:
+        return into(out, group_norm, input, num_groups, weight, bias, eps)
+    try:
+        out = lib.py_group_norm(input._h, num_groups, 0 if weight is None else weight._h, 0 if bias is None else bias._h, eps)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "group_norm", "input:tensor num_groups:i64 weight:tensor? bias:tensor? eps:f64", input, num_groups, weight, bias, eps) from None
+    return wrap(out)
+
+
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1, eps=1e-05):
+    """batch_norm of each image by itself (arXiv 1607.08022).
+
+    Args:
+        running_mean: [channels]: used without use_input_stats, else updated; or absent.
+        running_var: [channels]: used without use_input_stats, else updated; or absent.
+        weight: [channels], or absent.
+        bias: [channels], or absent.
+        use_input_stats: Whether each image's own statistics are used.
+        momentum: The share of the new value in the running statistics.
+        eps: Added to the variance.
+    """
+    try:
+        out = lib.py_instance_norm(input._h, 0 if running_mean is None else running_mean._h, 0 if running_var is None else running_var._h, 0 if weight is None else weight._h, 0 if bias is None else bias._h, use_input_stats, momentum, eps)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "instance_norm", "input:tensor running_mean:tensor? running_var:tensor? weight:tensor? bias:tensor? use_input_stats:bool momentum:f64 eps:f64", input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps) from None
+    return wrap(out)
+
+
+def local_response_norm(input, size, alpha=0.0001, beta=0.75, k=1.0):
+    """input / (k + alpha * mean of the squares of neighbouring channels)^beta; channels that
+    are missing count as 0.
+
+    Args:
+        size: How many neighbouring channels count.
+        alpha: Factor of the mean of their squares.
+        beta: The exponent.
+        k: Added before it is taken.
+    """
+    try:
+        out = lib.py_local_response_norm(input._h, size, alpha, beta, k)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "local_response_norm", "input:tensor size:i64 alpha:f64 beta:f64 k:f64", input, size, alpha, beta, k) from None
+    return wrap(out)
+
+
 def softmax(input, dim=None, *, dtype=None, axis=None, out=None):
     """exp(input) / sum(exp(input)) along a dimension, without overflow.
 
@@ -5179,6 +6136,211 @@ def dropout_(input, p=0.5, training=True):
     if status:
         raise fail()
     return input
+
+
+def dropout1d(input, p=0.5, training=True):
+    """Dropout of whole channels of [batch, channels, length] or [channels, length].
+
+    Args:
+        p: The probability of 0.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        out = lib.py_dropout1d(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dropout1d", "input:tensor p:f64 training:bool", input, p, training) from None
+    return wrap(out)
+
+
+def dropout1d_(input, p=0.5, training=True):
+    """In-place version of `dropout1d`.
+
+    Args:
+        p: The probability of 0.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        status = lib.py_dropout1d_(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dropout1d_", "input:tensor p:f64 training:bool", input, p, training) from None
+    if status:
+        raise fail()
+    return input
+
+
+def dropout2d(input, p=0.5, training=True):
+    """Dropout of whole channels of [batch, channels, ...].
+
+    Args:
+        p: The probability of 0.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        out = lib.py_dropout2d(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dropout2d", "input:tensor p:f64 training:bool", input, p, training) from None
+    return wrap(out)
+
+
+def dropout2d_(input, p=0.5, training=True):
+    """In-place version of `dropout2d`.
+
+    Args:
+        p: The probability of 0.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        status = lib.py_dropout2d_(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dropout2d_", "input:tensor p:f64 training:bool", input, p, training) from None
+    if status:
+        raise fail()
+    return input
+
+
+def dropout3d(input, p=0.5, training=True):
+    """Dropout of whole channels of [batch, channels, depth, height, width], or without the
+    batch.
+
+    Args:
+        p: The probability of 0.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        out = lib.py_dropout3d(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dropout3d", "input:tensor p:f64 training:bool", input, p, training) from None
+    return wrap(out)
+
+
+def dropout3d_(input, p=0.5, training=True):
+    """In-place version of `dropout3d`.
+
+    Args:
+        p: The probability of 0.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        status = lib.py_dropout3d_(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "dropout3d_", "input:tensor p:f64 training:bool", input, p, training) from None
+    if status:
+        raise fail()
+    return input
+
+
+def alpha_dropout(input, p=0.5, training=False):
+    """Dropout for selu: the dropped elements get its lowest value, and mean and variance are
+    kept (arXiv 1706.02515).
+
+    Args:
+        p: The probability of that.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        out = lib.py_alpha_dropout(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "alpha_dropout", "input:tensor p:f64 training:bool", input, p, training) from None
+    return wrap(out)
+
+
+def alpha_dropout_(input, p=0.5, training=False):
+    """In-place version of `alpha_dropout`.
+
+    Args:
+        p: The probability of that.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        status = lib.py_alpha_dropout_(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training) from None
+    if status:
+        raise fail()
+    return input
+
+
+def feature_alpha_dropout(input, p=0.5, training=False):
+    """alpha_dropout of whole channels of [batch, channels, ...].
+
+    Args:
+        p: The probability of 0.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        out = lib.py_feature_alpha_dropout(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "feature_alpha_dropout", "input:tensor p:f64 training:bool", input, p, training) from None
+    return wrap(out)
+
+
+def feature_alpha_dropout_(input, p=0.5, training=False):
+    """In-place version of `feature_alpha_dropout`.
+
+    Args:
+        p: The probability of 0.
+        training: The input is returned unchanged if false.
+    """
+    try:
+        status = lib.py_feature_alpha_dropout_(input._h, p, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "feature_alpha_dropout_", "input:tensor p:f64 training:bool", input, p, training) from None
+    if status:
+        raise fail()
+    return input
+
+
+def rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, *, out=None):
+    """leaky_relu with slopes drawn at random (arXiv 1505.00853).
+
+    Args:
+        lower: The smallest slope of negative elements.
+        upper: The largest slope.
+        training: Draw the slopes; if false, they are the mean of the two.
+    """
+    if out is not None:
+        return into(out, rrelu, input, lower, upper, training)
+    try:
+        out = lib.py_rrelu(input._h, lower, upper, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rrelu", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training) from None
+    return wrap(out)
+
+
+def rrelu_(input, lower=0.125, upper=0.3333333333333333, training=False):
+    """In-place version of `rrelu`.
+
+    Args:
+        lower: The smallest slope of negative elements.
+        upper: The largest slope.
+        training: Draw the slopes; if false, they are the mean of the two.
+    """
+    try:
+        status = lib.py_rrelu_(input._h, lower, upper, training)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rrelu_", "input:tensor lower:f64 upper:f64 training:bool", input, lower, upper, training) from None
+    if status:
+        raise fail()
+    return input
+
+
+def gumbel_softmax(logits, tau=1.0, hard=False, eps=1e-10, dim=-1):
+    """A sample of a softened categorical distribution: softmax((logits + Gumbel noise) / tau)
+    (arXiv 1611.00712).
+
+    Args:
+        logits: Logarithms of probabilities, not normalised.
+        tau: The temperature.
+        hard: Give 1 for the largest and 0 for the others; gradients are those of the soft
+            result.
+        eps: Has no effect, as in PyTorch.
+        dim: The dimension that adds up to 1.
+    """
+    try:
+        out = lib.py_gumbel_softmax(logits._h, tau, hard, eps, dim)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gumbel_softmax", "logits:tensor tau:f64 hard:bool eps:f64 dim:i64", logits, tau, hard, eps, dim) from None
+    return wrap(out)
 
 
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
@@ -12751,6 +13913,36 @@ def functional_dropout(input, p=0.5, training=True, inplace=False):
     return (dropout_ if inplace else dropout)(input, p, training)
 
 
+def functional_dropout1d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of [batch, channels, length] or [channels, length]."""
+    return (dropout1d_ if inplace else dropout1d)(input, p, training)
+
+
+def functional_dropout2d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of [batch, channels, ...]."""
+    return (dropout2d_ if inplace else dropout2d)(input, p, training)
+
+
+def functional_dropout3d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of [batch, channels, depth, height, width], or without the batch."""
+    return (dropout3d_ if inplace else dropout3d)(input, p, training)
+
+
+def functional_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout for selu: the dropped elements get its lowest value, and mean and variance are kept (arXiv 1706.02515)."""
+    return (alpha_dropout_ if inplace else alpha_dropout)(input, p, training)
+
+
+def functional_feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """alpha_dropout of whole channels of [batch, channels, ...]."""
+    return (feature_alpha_dropout_ if inplace else feature_alpha_dropout)(input, p, training)
+
+
+def functional_rrelu(input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False):
+    """leaky_relu with slopes drawn at random (arXiv 1505.00853)."""
+    return (rrelu_ if inplace else rrelu)(input, lower, upper, training)
+
+
 def functional_relu(input, inplace=False):
     """max(0, input). The gradient at 0 is 0."""
     return (relu_ if inplace else relu)(input)
@@ -13044,12 +14236,27 @@ class Module(Handle):
         """Applies the module.
 
         Args:
-            target: What the input should have been; losses alone take it.
+            target: What the input should have been, or another second input of a module that
+                takes two.
         """
         try:
             out = lib.py_module_forward(self._h, input._h, 0 if target is None else target._h)
         except BAD_ARGUMENTS as error:
             raise complain(error, "forward", "self:handle input:tensor target:tensor?", self, input, target) from None
+        return wrap(out)
+
+    def forward_inputs(self, inputs):
+        """Applies a module to any number of inputs, as losses of three tensors need.
+
+        Args:
+            inputs: What the module is applied to, in the order of its forward; one that may be
+                left out may be absent.
+        """
+        try:
+            inputs_c = optional_handle_list(inputs)
+            out = lib.py_module_forward_inputs(self._h, inputs_c, len(inputs_c))
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "forward_inputs", "self:handle inputs:tensor?[]", self, inputs) from None
         return wrap(out)
 
     def kind(self):
@@ -14128,6 +15335,19 @@ NAMESPACES = {
         "pdist": pdist,
         "mse_loss": mse_loss,
         "l1_loss": l1_loss,
+        "smooth_l1_loss": smooth_l1_loss,
+        "huber_loss": huber_loss,
+        "kl_div": kl_div,
+        "poisson_nll_loss": poisson_nll_loss,
+        "gaussian_nll_loss": gaussian_nll_loss,
+        "soft_margin_loss": soft_margin_loss,
+        "hinge_embedding_loss": hinge_embedding_loss,
+        "margin_ranking_loss": margin_ranking_loss,
+        "cosine_embedding_loss": cosine_embedding_loss,
+        "triplet_margin_loss": triplet_margin_loss,
+        "multi_margin_loss": multi_margin_loss,
+        "multilabel_margin_loss": multilabel_margin_loss,
+        "multilabel_soft_margin_loss": multilabel_soft_margin_loss,
         "nll_loss": nll_loss,
         "cross_entropy": cross_entropy,
         "binary_cross_entropy": binary_cross_entropy,
@@ -14136,10 +15356,27 @@ NAMESPACES = {
         "linear_activation": linear_activation,
         "batch_norm": batch_norm,
         "layer_norm": layer_norm,
+        "rms_norm": rms_norm,
+        "group_norm": group_norm,
+        "instance_norm": instance_norm,
+        "local_response_norm": local_response_norm,
         "softmax": softmax,
         "log_softmax": log_softmax,
         "dropout": functional_dropout,
         "dropout_": dropout_,
+        "dropout1d": functional_dropout1d,
+        "dropout1d_": dropout1d_,
+        "dropout2d": functional_dropout2d,
+        "dropout2d_": dropout2d_,
+        "dropout3d": functional_dropout3d,
+        "dropout3d_": dropout3d_,
+        "alpha_dropout": functional_alpha_dropout,
+        "alpha_dropout_": alpha_dropout_,
+        "feature_alpha_dropout": functional_feature_alpha_dropout,
+        "feature_alpha_dropout_": feature_alpha_dropout_,
+        "rrelu": functional_rrelu,
+        "rrelu_": rrelu_,
+        "gumbel_softmax": gumbel_softmax,
         "embedding": embedding,
         "tanh": tanh,
         "sigmoid": sigmoid,
@@ -14246,11 +15483,26 @@ NAMESPACES = {
         "Upsample": nn_upsample,
         "BatchNorm1d": nn_batch_norm1d,
         "BatchNorm2d": nn_batch_norm2d,
+        "BatchNorm3d": nn_batch_norm3d,
+        "InstanceNorm1d": nn_instance_norm1d,
+        "InstanceNorm2d": nn_instance_norm2d,
+        "InstanceNorm3d": nn_instance_norm3d,
+        "GroupNorm": nn_group_norm,
+        "RMSNorm": nn_rms_norm,
+        "LocalResponseNorm": nn_local_response_norm,
         "LayerNorm": nn_layer_norm,
         "Dropout": nn_dropout,
+        "Dropout1d": nn_dropout1d,
+        "Dropout2d": nn_dropout2d,
+        "Dropout3d": nn_dropout3d,
+        "AlphaDropout": nn_alpha_dropout,
+        "FeatureAlphaDropout": nn_feature_alpha_dropout,
         "Embedding": nn_embedding,
         "Flatten": nn_flatten,
         "Identity": nn_identity,
+        "CosineSimilarity": nn_cosine_similarity,
+        "PairwiseDistance": nn_pairwise_distance,
+        "Bilinear": nn_bilinear,
         "ReLU": nn_relu,
         "LeakyReLU": nn_leaky_relu,
         "ELU": nn_elu,
@@ -14274,8 +15526,10 @@ NAMESPACES = {
         "Mish": nn_mish,
         "GLU": nn_glu,
         "PReLU": nn_prelu,
+        "RReLU": nn_rrelu,
         "Softmin": nn_softmin,
         "Softmax": nn_softmax,
+        "Softmax2d": nn_softmax2d,
         "LogSoftmax": nn_log_softmax,
         "MSELoss": nn_mse_loss,
         "L1Loss": nn_l1_loss,
@@ -14283,6 +15537,19 @@ NAMESPACES = {
         "CrossEntropyLoss": nn_cross_entropy_loss,
         "BCELoss": nn_bce_loss,
         "BCEWithLogitsLoss": nn_bce_with_logits_loss,
+        "SmoothL1Loss": nn_smooth_l1_loss,
+        "HuberLoss": nn_huber_loss,
+        "KLDivLoss": nn_kl_div_loss,
+        "PoissonNLLLoss": nn_poisson_nll_loss,
+        "GaussianNLLLoss": nn_gaussian_nll_loss,
+        "SoftMarginLoss": nn_soft_margin_loss,
+        "HingeEmbeddingLoss": nn_hinge_embedding_loss,
+        "MarginRankingLoss": nn_margin_ranking_loss,
+        "CosineEmbeddingLoss": nn_cosine_embedding_loss,
+        "TripletMarginLoss": nn_triplet_margin_loss,
+        "MultiMarginLoss": nn_multi_margin_loss,
+        "MultiLabelMarginLoss": nn_multi_label_margin_loss,
+        "MultiLabelSoftMarginLoss": nn_multi_label_soft_margin_loss,
         "Unflatten": nn_unflatten,
         "Fold": nn_fold,
         "Unfold": nn_unfold,
@@ -14324,6 +15591,11 @@ NAMESPACES = {
     },
     "optim.lr_scheduler": {
         "StepLR": optim_step_lr,
+        "MultiStepLR": optim_multi_step_lr,
+        "ConstantLR": optim_constant_lr,
+        "LinearLR": optim_linear_lr,
+        "ExponentialLR": optim_exponential_lr,
+        "PolynomialLR": optim_polynomial_lr,
         "CosineAnnealingLR": optim_cosine_annealing_lr,
     },
     "torch": {
@@ -14417,8 +15689,12 @@ NAMESPACES = {
         "renorm": renorm,
         "renorm_": renorm_,
         "layer_norm": layer_norm,
+        "rms_norm": rms_norm,
+        "group_norm": group_norm,
         "softmax": softmax,
         "log_softmax": log_softmax,
+        "rrelu": rrelu,
+        "rrelu_": rrelu_,
         "neg": neg,
         "neg_": neg_,
         "abs": abs,

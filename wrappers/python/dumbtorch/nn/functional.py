@@ -139,3 +139,25 @@ def normalize(input, p=2.0, dim=1, eps=1e-12):
     """input / max(norm(input), eps) along a dimension."""
     size = _overloads.norm(input, p, dim, True)
     return input / _ops.clamp_min(size, eps).expand_as(input)
+
+
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"
+):
+    """max(0, margin + distance(anchor, positive) - distance(anchor, negative))."""
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    if not anchor.dim() == positive.dim() == negative.dim():
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {anchor.dim()}D, positive {positive.dim()}D, and negative "
+            f"{negative.dim()}D inputs"
+        )
+    distance = distance_function or _ops.pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = _ops.minimum(far, distance(positive, negative))
+    losses = _ops.clamp_min(margin + near - far, 0)
+    return losses if reduction == "none" else getattr(losses, reduction)()

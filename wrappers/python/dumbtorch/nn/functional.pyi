@@ -21,6 +21,19 @@ from .._ops import pairwise_distance as pairwise_distance
 from .._ops import pdist as pdist
 from .._ops import mse_loss as mse_loss
 from .._ops import l1_loss as l1_loss
+from .._ops import smooth_l1_loss as smooth_l1_loss
+from .._ops import huber_loss as huber_loss
+from .._ops import kl_div as kl_div
+from .._ops import poisson_nll_loss as poisson_nll_loss
+from .._ops import gaussian_nll_loss as gaussian_nll_loss
+from .._ops import soft_margin_loss as soft_margin_loss
+from .._ops import hinge_embedding_loss as hinge_embedding_loss
+from .._ops import margin_ranking_loss as margin_ranking_loss
+from .._ops import cosine_embedding_loss as cosine_embedding_loss
+from .._ops import triplet_margin_loss as triplet_margin_loss
+from .._ops import multi_margin_loss as multi_margin_loss
+from .._ops import multilabel_margin_loss as multilabel_margin_loss
+from .._ops import multilabel_soft_margin_loss as multilabel_soft_margin_loss
 from .._ops import nll_loss as nll_loss
 from .._ops import cross_entropy as cross_entropy
 from .._ops import binary_cross_entropy as binary_cross_entropy
@@ -29,9 +42,26 @@ from .._ops import linear as linear
 from .._ops import linear_activation as linear_activation
 from .._ops import batch_norm as batch_norm
 from .._ops import layer_norm as layer_norm
+from .._ops import rms_norm as rms_norm
+from .._ops import group_norm as group_norm
+from .._ops import instance_norm as instance_norm
+from .._ops import local_response_norm as local_response_norm
 from .._ops import log_softmax as log_softmax
 from .._ops import functional_dropout as dropout
 from .._ops import dropout_ as dropout_
+from .._ops import functional_dropout1d as dropout1d
+from .._ops import dropout1d_ as dropout1d_
+from .._ops import functional_dropout2d as dropout2d
+from .._ops import dropout2d_ as dropout2d_
+from .._ops import functional_dropout3d as dropout3d
+from .._ops import dropout3d_ as dropout3d_
+from .._ops import functional_alpha_dropout as alpha_dropout
+from .._ops import alpha_dropout_ as alpha_dropout_
+from .._ops import functional_feature_alpha_dropout as feature_alpha_dropout
+from .._ops import feature_alpha_dropout_ as feature_alpha_dropout_
+from .._ops import functional_rrelu as rrelu
+from .._ops import rrelu_ as rrelu_
+from .._ops import gumbel_softmax as gumbel_softmax
 from .._ops import embedding as embedding
 from .._ops import tanh as tanh
 from .._ops import sigmoid as sigmoid
@@ -103,3 +133,4 @@ def adaptive_max_pool3d(input, output_size, return_indices=False) -> Any: ...
 def interpolate(input, size=None, scale_factor=None, mode='nearest', align_corners=None, recompute_scale_factor=None, antialias=False) -> Any: ...
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Any: ...
 def normalize(input, p=2.0, dim=1, eps=1e-12) -> Any: ...
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction='mean') -> Any: ...

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 
 from .. import _ops
+from .._types import float64
 from ..autograd.grad_mode import no_grad
 
 _GAINS = {
-    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "sigmoid": 1.0,
+    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0, "conv_transpose3d": 1.0, "sigmoid": 1.0,
     "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 0.75,
 }  # fmt: skip
 
@@ -41,13 +44,39 @@ def normal_(tensor, mean=0.0, std=1.0, generator=None):
 @no_grad()
 def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0, generator=None):
     """Normal numbers between a and b: those outside are drawn again."""
-    _ops.normal_(tensor, mean, std, generator=generator)
-    while True:
-        outside = (tensor < a) | (tensor > b)
-        if not _ops.any(outside).item():
-            return tensor
-        fresh = _ops.normal_(_ops.empty_like(tensor), mean, std, generator=generator)
-        tensor.copy_(_ops.where(outside, fresh, tensor))
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of "
+            "values may be incorrect.",
+            stacklevel=2,
+        )
+    inside = math.erf((b - mean) / (std * math.sqrt(2))) - math.erf(
+        (a - mean) / (std * math.sqrt(2))
+    )
+    draw = _normal_candidates if inside > 0.6 else _uniform_candidates
+    rejected = draw(tensor, tensor, mean, std, a, b, generator)
+    while _ops.any(rejected).item():
+        fresh = _ops.empty_like(tensor)
+        again = draw(fresh, tensor, mean, std, a, b, generator)
+        tensor.copy_(_ops.where(rejected, fresh, tensor))
+        rejected = _ops.logical_and(rejected, again)
+    return tensor
+
+
+def _normal_candidates(to, like, mean, std, a, b, generator):
+    """Normal numbers; gives which of them lie outside."""
+    _ops.normal_(to, mean, std, generator=generator)
+    return _ops.logical_or(to < a, to > b)
+
+
+def _uniform_candidates(to, like, mean, std, a, b, generator):
+    """Uniform numbers, for bounds that few normal ones lie between; gives which of them are
+    rejected, as often as the density is below its peak.
+    """
+    _ops.uniform_(to, a, b, generator=generator)
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    density = _ops.exp(((to - mean) / std) ** 2 * -0.5 - peak)
+    return _ops.uniform_(_ops.empty_like(like), generator=generator) > density
 
 
 @no_grad()
@@ -121,3 +150,83 @@ def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu", gener
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
     return normal_(tensor, 0.0, std, generator)
+
+
+@no_grad()
+def dirac_(tensor, groups=1):
+    """Convolution weights that keep as many channels as they can, in each group."""
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    out = tensor.shape[0]
+    if out % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    _ops.zero_(tensor)
+    center = tuple(n // 2 for n in tensor.shape[2:])
+    for first in range(0, out, out // groups):
+        for d in range(min(out // groups, tensor.shape[1])):
+            tensor[(first + d, d, *center)] = 1
+    return tensor
+
+
+@no_grad()
+def orthogonal_(tensor, gain=1, generator=None):
+    """Rows, or columns if there are more rows than columns, that are orthogonal and of length
+    gain (Saxe et al., 2013).
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
+    short, long = min(rows, columns), max(rows, columns)
+    basis = _ops.empty((short, long), dtype=float64, device=tensor.device)
+    _ops.normal_(basis, generator=generator)
+    for i in range(short):  # Gram and Schmidt's way; the second time takes away what rounding left
+        row, done = basis[i], basis[:i]
+        for _ in range(2):
+            row -= (done @ row) @ done
+        row /= _ops.norm(row)
+    basis = basis if rows <= columns else basis.t()
+    return tensor.copy_(_ops.reshape(basis * gain, tensor.shape))
+
+
+@no_grad()
+def sparse_(tensor, sparsity, std=0.01, generator=None):
+    """Normal numbers, of which a share of each column is 0 (Martens, 2010)."""
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    _ops.normal_(tensor, 0, std, generator=generator)
+    for column in range(columns):
+        tensor[_ops.randperm(rows, generator=generator)[:zeros], column] = 0
+    return tensor
+
+
+def _old_name(function):
+    """PyTorch's first names, without the underscore, which it still has."""
+
+    @functools.wraps(function)
+    def old(*args, **kwargs):
+        name = function.__name__
+        warnings.warn(
+            f"`nn.init.{name[:-1]}` is now deprecated in favor of `nn.init.{name}`.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    return old
+
+
+uniform = _old_name(uniform_)
+normal = _old_name(normal_)
+constant = _old_name(constant_)
+eye = _old_name(eye_)
+dirac = _old_name(dirac_)
+xavier_uniform = _old_name(xavier_uniform_)
+xavier_normal = _old_name(xavier_normal_)
+kaiming_uniform = _old_name(kaiming_uniform_)
+kaiming_normal = _old_name(kaiming_normal_)
+orthogonal = _old_name(orthogonal_)
+sparse = _old_name(sparse_)

@@ -3,9 +3,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from math import cos, pi
 
-from .schedule import LambdaLR, LRScheduler
+from .composed import ChainedScheduler, ReduceLROnPlateau, SequentialLR
+from .cycles import CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
+from .schedule import LambdaLR, LRScheduler, MultiplicativeLR
+
+__all__ = [
+    "ChainedScheduler", "CosineAnnealingWarmRestarts", "CyclicLR", "LRScheduler", "LambdaLR",
+    "MultiplicativeLR", "OneCycleLR", "ReduceLROnPlateau", "SequentialLR",
+    "StepLR", "MultiStepLR", "ConstantLR", "LinearLR", "ExponentialLR", "PolynomialLR", "CosineAnnealingLR",
+]  # fmt: skip
 
 
 class StepLR(LRScheduler):
@@ -24,6 +33,141 @@ class StepLR(LRScheduler):
             for lr in self._rates()
         ]
 
+    def _get_closed_form_lr(self):
+        return [
+            initial * (self.gamma ** (self.last_epoch // self.step_size))
+            for initial in self.base_lrs
+        ]
+
+
+class MultiStepLR(LRScheduler):
+    """Multiplies the learning rate by gamma at each milestone."""
+
+    def __init__(self, optimizer, milestones, gamma=0.1, last_epoch=-1):
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return self._rates()
+        return [
+            (lr * (self.gamma ** self.milestones[self.last_epoch])) if (self.milestones[self.last_epoch] > 0) else lr
+            for lr in self._rates()
+        ]
+
+    def _get_closed_form_lr(self):
+        return [
+            initial * (self.gamma ** sum(n for m, n in self.milestones.items() if m <= self.last_epoch))
+            for initial in self.base_lrs
+        ]
+
+
+class ConstantLR(LRScheduler):
+    """Multiplies the learning rate by a factor until an epoch."""
+
+    def __init__(self, optimizer, factor=0.3333333333333333, total_iters=5, last_epoch=-1):
+        if not ((factor <= 1) and (factor >= 0)):
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return [
+                lr * self.factor
+                for lr in self._rates()
+            ]
+        return [
+            (lr * (1 / self.factor)) if (self.last_epoch == self.total_iters) else lr
+            for lr in self._rates()
+        ]
+
+    def _get_closed_form_lr(self):
+        return [
+            initial * (1 if (self.last_epoch >= self.total_iters) else self.factor)
+            for initial in self.base_lrs
+        ]
+
+
+class LinearLR(LRScheduler):
+    """Moves the factor of the learning rate in a straight line."""
+
+    def __init__(self, optimizer, start_factor=0.3333333333333333, end_factor=1.0, total_iters=5, last_epoch=-1):
+        if not ((start_factor <= 1) and (start_factor > 0)):
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if not ((end_factor <= 1) and (end_factor >= 0)):
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self.last_epoch == 0:
+            return [
+                lr * self.start_factor
+                for lr in self._rates()
+            ]
+        if self._is_initial:
+            return self._rates()
+        return [
+            lr if (self.last_epoch > self.total_iters) else (lr * (1 + ((self.end_factor - self.start_factor) / ((self.total_iters * self.start_factor) + ((self.last_epoch - 1) * (self.end_factor - self.start_factor))))))
+            for lr in self._rates()
+        ]
+
+    def _get_closed_form_lr(self):
+        return [
+            initial * (self.start_factor + (((self.end_factor - self.start_factor) * min(self.total_iters, self.last_epoch)) / self.total_iters))
+            for initial in self.base_lrs
+        ]
+
+
+class ExponentialLR(LRScheduler):
+    """Multiplies the learning rate by gamma every epoch."""
+
+    def __init__(self, optimizer, gamma, last_epoch=-1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self._is_initial:
+            return self._rates()
+        return [
+            lr * self.gamma
+            for lr in self._rates()
+        ]
+
+    def _get_closed_form_lr(self):
+        return [
+            initial * (self.gamma ** self.last_epoch)
+            for initial in self.base_lrs
+        ]
+
+
+class PolynomialLR(LRScheduler):
+    """Lowers the learning rate to 0 along a polynomial."""
+
+    def __init__(self, optimizer, total_iters=5, power=1.0, last_epoch=-1):
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self):
+        if self._is_initial:
+            return self._rates()
+        return [
+            lr if (self.last_epoch > self.total_iters) else (lr * (((1 - (self.last_epoch / self.total_iters)) / (1 - ((self.last_epoch - 1) / self.total_iters))) ** self.power))
+            for lr in self._rates()
+        ]
+
+    def _get_closed_form_lr(self):
+        return [
+            initial * ((1 - (min(self.total_iters, self.last_epoch) / self.total_iters)) ** self.power)
+            for initial in self.base_lrs
+        ]
+
 
 class CosineAnnealingLR(LRScheduler):
     """Lowers the learning rate along half a cosine (arXiv 1608.03983)."""
@@ -34,9 +178,15 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self.last_epoch == 0:
+        if self._is_initial:
             return self._rates()
         return [
-            (lr + (((self.base_lrs[i] - self.eta_min) * (1 - cos(pi / self.T_max))) / 2)) if ((((self.last_epoch - 1) - self.T_max) % (2 * self.T_max)) == 0) else ((((1 + cos((pi * self.last_epoch) / self.T_max)) / (1 + cos((pi * (self.last_epoch - 1)) / self.T_max))) * (lr - self.eta_min)) + self.eta_min)
-            for i, lr in enumerate(self._rates())
+            (lr + (((initial - self.eta_min) * (1 - cos(pi / self.T_max))) / 2)) if ((((self.last_epoch - 1) - self.T_max) % (2 * self.T_max)) == 0) else ((((1 + cos((pi * self.last_epoch) / self.T_max)) / (1 + cos((pi * (self.last_epoch - 1)) / self.T_max))) * (lr - self.eta_min)) + self.eta_min)
+            for lr, initial in zip(self._rates(), self.base_lrs, strict=True)
+        ]
+
+    def _get_closed_form_lr(self):
+        return [
+            self.eta_min + (((initial - self.eta_min) * (1 + cos((pi * self.last_epoch) / self.T_max))) / 2)
+            for initial in self.base_lrs
         ]

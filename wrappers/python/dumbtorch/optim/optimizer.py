@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import functools
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from copy import deepcopy
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from .._runtime import INT64_ARRAY, check, device_from, fail, ffi_new, read_oper
 from .._tensor_type import TensorBase
 from .._types import float32, float64
 from ..autograd.grad_mode import enable_grad
-from .hooks import Hooked
+from ..utils.hooks import RemovableHandle
 
 
 class Row(NamedTuple):
@@ -26,10 +27,62 @@ class Row(NamedTuple):
     reads_first: bool  # a parameter's first step differs from later ones
 
 
-class Optimizer(Hooked):
+# Hooks around every optimizer's step.
+_before_steps: dict = {}
+_after_steps: dict = {}
+
+
+def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
+    """Calls hook(optimizer, args, kwargs) before each step of any optimizer."""
+    return RemovableHandle(_before_steps, hook)
+
+
+def register_optimizer_step_post_hook(hook) -> RemovableHandle:
+    """Calls hook(optimizer, args, kwargs) after each step of any optimizer."""
+    return RemovableHandle(_after_steps, hook)
+
+
+def _with_hooks(step: Callable) -> Callable:
+    """A step() that calls the hooks around it."""
+
+    @functools.wraps(step)
+    def hooked(self, *args, **kwargs):
+        if not (self._before_step or self._after_step or _before_steps or _after_steps):
+            return step(self, *args, **kwargs)
+        args = (self, *args)
+        for hook in [*_before_steps.values(), *self._before_step.values()]:
+            changed = hook(self, args, kwargs)
+            if changed is None:
+                continue
+            if not isinstance(changed, tuple) or len(changed) != 2:
+                raise RuntimeError(
+                    f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
+                    f"{changed}."
+                )
+            args, kwargs = changed
+        result = step(*args, **kwargs)
+        for hook in [*self._after_step.values(), *_after_steps.values()]:
+            hook(self, args, kwargs)
+        return result
+
+    return hooked
+
+
+# When hooks of the state dict are called.
+_STATE_HOOKS = (
+    "before state_dict", "after state_dict", "before load_state_dict", "after load_state_dict",
+)  # fmt: skip
+
+
+class Optimizer:
     """Base class. Subclasses have a row of the library's, or write step() themselves."""
 
     _row: Row
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "step" in cls.__dict__:
+            cls.step = _with_hooks(cls.step)
 
     def __init__(self, params, defaults: dict):
         if isinstance(params, TensorBase):
@@ -42,6 +95,9 @@ class Optimizer(Hooked):
         self.state: defaultdict = defaultdict(dict)
         self.param_groups: list[dict] = []
         self._rates: dict[int, _Rate] = {}  # by id of the group
+        self._before_step: dict = {}
+        self._after_step: dict = {}
+        self._state_hooks = {name: OrderedDict() for name in _STATE_HOOKS}
         groups = list(params)
         if not groups:
             raise ValueError("optimizer got an empty parameter list")
@@ -80,6 +136,43 @@ class Optimizer(Hooked):
                 if grad is not None:
                     p.grad = _ops.zeros_like(grad)
 
+    def register_step_pre_hook(self, hook) -> RemovableHandle:
+        """Calls hook(optimizer, args, kwargs) before each step; it may give back both, changed."""
+        return RemovableHandle(self._before_step, hook)
+
+    def register_step_post_hook(self, hook) -> RemovableHandle:
+        """Calls hook(optimizer, args, kwargs) after each step."""
+        return RemovableHandle(self._after_step, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False) -> RemovableHandle:
+        """Calls hook(optimizer) before state_dict()."""
+        return self._add_state_hook("before state_dict", hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False) -> RemovableHandle:
+        """Calls hook(optimizer, state_dict) after state_dict(); it may give back another one."""
+        return self._add_state_hook("after state_dict", hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False) -> RemovableHandle:
+        """Calls hook(optimizer, state_dict) before it is loaded; it may give back another one."""
+        return self._add_state_hook("before load_state_dict", hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False) -> RemovableHandle:
+        """Calls hook(optimizer) after a state dict was loaded."""
+        return self._add_state_hook("after load_state_dict", hook, prepend)
+
+    def _add_state_hook(self, name: str, hook, prepend: bool) -> RemovableHandle:
+        return RemovableHandle(self._state_hooks[name], hook, prepend)
+
+    def _call_state_hooks(self, name: str, state_dict: dict | None = None) -> dict | None:
+        """What the hooks make of a state dict, if there is one."""
+        given = () if state_dict is None else (state_dict,)
+        for hook in list(self._state_hooks[name].values()):
+            changed = hook(self, *given)
+            if given and changed is not None:
+                given = (changed,)
+        return given[0] if given else None
+
+    @_with_hooks
     def step(self, closure=None):
         """Updates the parameters by their gradients. closure, if given, computes the loss again."""
         loss = None
@@ -185,7 +278,7 @@ class Optimizer(Hooked):
 
     def state_dict(self) -> dict:
         """Settings and state, with numbers in place of parameters."""
-        self._pass_hooks("_state_dict_pre_hooks")
+        self._call_state_hooks("before state_dict")
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -194,12 +287,11 @@ class Optimizer(Hooked):
             packed = {name: value for name, value in group.items() if name != "params"}
             groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers}
-        out = {"state": state, "param_groups": groups}
-        return self._pass_hooks("_state_dict_post_hooks", out)
+        return self._call_state_hooks("after state_dict", {"state": state, "param_groups": groups})
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Restores what state_dict gave, for parameters in the same order."""
-        state_dict = self._pass_hooks("_load_state_dict_pre_hooks", state_dict)
+        state_dict = self._call_state_hooks("before load_state_dict", dict(state_dict))
         saved = state_dict["param_groups"]
         if len(saved) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -223,7 +315,7 @@ class Optimizer(Hooked):
         self.state = state
         for a, b in zip(saved, self.param_groups, strict=True):
             b.update((name, deepcopy(value)) for name, value in a.items() if name != "params")
-        self._pass_hooks("_load_state_dict_post_hooks")
+        self._call_state_hooks("after load_state_dict")
 
     def _adapted(self, name: str, value, p):
         """A loaded value as the optimizer needs it: its own copy; what is like the parameter, of its

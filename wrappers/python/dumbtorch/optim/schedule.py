@@ -1,39 +1,94 @@
-"""What schedules have in common, and the one that calls a function; the others are rows of the schema."""
+"""What schedules have in common, and those that call a function; the others are rows of the schema, or in cycles.py
+and composed.py."""
 
 from __future__ import annotations
 
+import types
+
+from .. import _ops
+from .._tensor_type import TensorBase
 from .optimizer import Optimizer
 
 
+def rates_of(optimizer: Optimizer, name: str = "lr") -> list:
+    """A setting of each group; a tensor is copied, because the schedule will write it."""
+    values = [group[name] for group in optimizer.param_groups]
+    return [_ops.clone(v) if isinstance(v, TensorBase) else v for v in values]
+
+
+def set_rate(group: dict, value) -> None:
+    """Sets a group's learning rate, in place if it is a tensor."""
+    if isinstance(group["lr"], TensorBase):
+        _ops.fill_(group["lr"], float(value))
+    else:
+        group["lr"] = value
+
+
+def per_group(optimizer: Optimizer, name: str, value) -> list:
+    """A setting that is one number, or one for each group, as a list."""
+    count = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * count
+    if len(value) != count:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
+            f"values, param_groups has {count}."
+        )
+    return list(value)
+
+
+def check_optimizer(optimizer) -> None:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
 class LRScheduler:
-    """Base class: get_lr() says the rate of each group for self.last_epoch."""
+    """Base class: get_lr() says the rate of each group for self.last_epoch. A class may have
+    _get_closed_form_lr() besides, which says it without those of the epochs before."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
-        if not isinstance(optimizer, Optimizer):
-            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        check_optimizer(optimizer)
         self.optimizer = optimizer
-        for group in optimizer.param_groups:
+        for i, (group, lr) in enumerate(
+            zip(optimizer.param_groups, rates_of(optimizer), strict=True)
+        ):
             if last_epoch == -1:
-                group["initial_lr"] = group["lr"]
+                group.setdefault("initial_lr", lr)
             elif "initial_lr" not in group:
                 raise KeyError(
-                    "param 'initial_lr' is not specified in param_groups when resuming an optimizer"
+                    f"param 'initial_lr' is not specified in param_groups[{i}] when resuming "
+                    "scheduler with last_epoch >= 0: load the optimizer's state first"
                 )
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+        self.base_lrs = rates_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
-        self.step()
+        self._get_lr_called_within_step = False  # it is part of PyTorch's state
+        self._initial_step()
 
-    def get_lr(self) -> list[float]:
+    def _initial_step(self) -> None:
+        self._step_count = 0
+        self._is_initial = True
+        self.step()
+        self._is_initial = False
+
+    def get_lr(self) -> list:
         raise NotImplementedError
 
-    def step(self) -> None:
-        """Moves on to the next epoch's learning rates."""
-        self.last_epoch += 1
-        for group, lr in zip(self.optimizer.param_groups, self.get_lr(), strict=True):
-            group["lr"] = lr
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+    def step(self, epoch: int | None = None) -> None:
+        """Moves on to the next epoch's learning rates, or to those of an epoch."""
+        self._step_count += 1
+        self._update_lr(epoch)
 
-    def get_last_lr(self) -> list[float]:
+    def _update_lr(self, epoch: int | None = None) -> None:
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        jumps = epoch is not None and hasattr(self, "_get_closed_form_lr")
+        self._set_rates(self._get_closed_form_lr() if jumps else self.get_lr())
+
+    def _set_rates(self, rates) -> None:
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+            set_rate(group, lr)
+        self._last_lr = self._rates()
+
+    def get_last_lr(self) -> list:
         """The rates now in force."""
         return self._last_lr
 
@@ -43,24 +98,60 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict) -> None:
         self.__dict__.update(state_dict)
 
-    def _rates(self) -> list[float]:
-        return [group["lr"] for group in self.optimizer.param_groups]
+    def _rates(self) -> list:
+        return rates_of(self.optimizer)
 
 
-class LambdaLR(LRScheduler):
-    """Multiplies the first learning rate by a function of the epoch."""
+class _OfFunctions(LRScheduler):
+    """A function of the epoch for each group, or one for all. State is kept of objects, not of functions."""
 
     def __init__(self, optimizer, lr_lambda, last_epoch: int = -1):
+        check_optimizer(optimizer)
         count = len(optimizer.param_groups)
-        self.lr_lambdas = (
-            list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * count
-        )
-        if len(self.lr_lambdas) != count:
-            raise ValueError(f"Expected {count} lr_lambdas, but got {len(self.lr_lambdas)}")
+        if not isinstance(lr_lambda, (list, tuple)):
+            lr_lambda = [lr_lambda] * count
+        if len(lr_lambda) != count:
+            raise ValueError(f"Expected {count} lr_lambdas, but got {len(lr_lambda)}")
+        self.lr_lambdas = list(lr_lambda)
         super().__init__(optimizer, last_epoch)
 
+    def _factors(self) -> list:
+        return [function(self.last_epoch) for function in self.lr_lambdas]
+
+    def state_dict(self) -> dict:
+        return super().state_dict() | {"lr_lambdas": [function_state(f) for f in self.lr_lambdas]}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        self.__dict__.update((k, v) for k, v in state_dict.items() if k != "lr_lambdas")
+        for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
+            if state is not None:
+                function.__dict__.update(state)
+
+
+def function_state(function) -> dict | None:
+    """What is kept of a callable: an object's attributes, nothing of a function."""
+    return None if isinstance(function, types.FunctionType) else dict(function.__dict__)
+
+
+class LambdaLR(_OfFunctions):
+    """Multiplies the first learning rate by a function of the epoch."""
+
     def get_lr(self):
-        return [
-            base * f(self.last_epoch)
-            for f, base in zip(self.lr_lambdas, self.base_lrs, strict=True)
-        ]
+        return [base * f for base, f in zip(self.base_lrs, self._factors(), strict=True)]
+
+
+class MultiplicativeLR(_OfFunctions):
+    """Multiplies the learning rate by a function of the epoch, each epoch."""
+
+    def __init__(self, optimizer, lr_lambda, last_epoch: int = -1):
+        for function in lr_lambda if isinstance(lr_lambda, (list, tuple)) else [lr_lambda]:
+            if not callable(function):
+                raise TypeError(
+                    f"lr_lambda should be a function, but got {type(function).__name__}"
+                )
+        super().__init__(optimizer, lr_lambda, last_epoch)
+
+    def get_lr(self):
+        if self._is_initial:
+            return self._rates()
+        return [lr * f for lr, f in zip(self._rates(), self._factors(), strict=True)]

@@ -3,7 +3,11 @@
 from . import layers
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers import *  # noqa: F403
+from .loss import TripletMarginWithDistanceLoss
 from .module import Module
 
-__all__ = ["Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = [
+    "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential",
+    "TripletMarginWithDistanceLoss",
+]  # fmt: skip
 __all__ += layers.__all__

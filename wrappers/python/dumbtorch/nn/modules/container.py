@@ -231,6 +231,39 @@ class ParameterDict(_Named):
     def _add(self, name, value):
         self.register_parameter(name, value if isinstance(value, Parameter) else Parameter(value))
 
+    def __reversed__(self):
+        return reversed(list(self))
+
+    def __or__(self, other):
+        joined = self.copy()
+        joined.update(other)
+        return joined
+
+    def __ior__(self, other):
+        self.update(other)
+        return self
+
+    def copy(self):
+        """A dictionary of the same parameters."""
+        return ParameterDict(dict(self.items()))
+
+    def get(self, name, default=None):
+        return self._members.get(name, default)
+
+    def setdefault(self, name, default=None):
+        """The parameter of a name, which is added if it is not there."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def popitem(self):
+        """Takes the last parameter out: its name, and it."""
+        return self._members.popitem()
+
+    def fromkeys(self, keys, default=None):
+        """A dictionary with one value under several names."""
+        return ParameterDict({name: default for name in keys})
+
     def extra_repr(self):
         return "\n".join(f"({name}): {_describe(p)}" for name, p in self.items())
 

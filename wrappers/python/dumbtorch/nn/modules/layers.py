@@ -1071,6 +1071,350 @@ class BatchNorm2d(Module):
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
 
 
+class BatchNorm3d(Module):
+    """(input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels,
+    depth, height, width] (arXiv 1502.03167). In training, mean and var are those of the
+    batch, in evaluation the running ones.
+
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
+        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            if self._parameters["weight"] is not None:
+                _ops.fill_(self._parameters["weight"], 1)
+            if self._parameters["bias"] is not None:
+                _ops.zero_(self._parameters["bias"])
+            if self._buffers["running_mean"] is not None:
+                _ops.zero_(self._buffers["running_mean"])
+            if self._buffers["running_var"] is not None:
+                _ops.fill_(self._buffers["running_var"], 1)
+            if self._buffers["num_batches_tracked"] is not None:
+                _ops.zero_(self._buffers["num_batches_tracked"])
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        if not (_ops.tensor_dim(input) == 5):
+            raise ValueError("expected 5D input")
+        if self.training and b["num_batches_tracked"] is not None:
+            with no_grad():
+                _ops.add_(b["num_batches_tracked"], 1)
+        return _ops.batch_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else ((1 / b["num_batches_tracked"].item()) if (self.training and (b["num_batches_tracked"] is not None)) else 0), self.eps)
+
+    def extra_repr(self):
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+
+
+class InstanceNorm1d(Module):
+    """BatchNorm1d of each image by itself (arXiv 1607.08022): [batch, channels, length], or
+    without the batch.
+
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
+        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            if self._parameters["weight"] is not None:
+                _ops.fill_(self._parameters["weight"], 1)
+            if self._parameters["bias"] is not None:
+                _ops.zero_(self._parameters["bias"])
+            if self._buffers["running_mean"] is not None:
+                _ops.zero_(self._buffers["running_mean"])
+            if self._buffers["running_var"] is not None:
+                _ops.fill_(self._buffers["running_var"], 1)
+            if self._buffers["num_batches_tracked"] is not None:
+                _ops.zero_(self._buffers["num_batches_tracked"])
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        if not ((_ops.tensor_dim(input) == 2) or (_ops.tensor_dim(input) == 3)):
+            raise ValueError("expected 2D or 3D input")
+        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 3) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+
+    def extra_repr(self):
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+
+
+class InstanceNorm2d(Module):
+    """BatchNorm2d of each image by itself (arXiv 1607.08022): [batch, channels, height,
+    width], or without the batch.
+
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
+        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            if self._parameters["weight"] is not None:
+                _ops.fill_(self._parameters["weight"], 1)
+            if self._parameters["bias"] is not None:
+                _ops.zero_(self._parameters["bias"])
+            if self._buffers["running_mean"] is not None:
+                _ops.zero_(self._buffers["running_mean"])
+            if self._buffers["running_var"] is not None:
+                _ops.fill_(self._buffers["running_var"], 1)
+            if self._buffers["num_batches_tracked"] is not None:
+                _ops.zero_(self._buffers["num_batches_tracked"])
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        if not ((_ops.tensor_dim(input) == 3) or (_ops.tensor_dim(input) == 4)):
+            raise ValueError("expected 3D or 4D input")
+        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 4) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+
+    def extra_repr(self):
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+
+
+class InstanceNorm3d(Module):
+    """BatchNorm3d of each image by itself (arXiv 1607.08022): [batch, channels, depth, height,
+    width], or without the batch.
+
+    Args:
+        num_features: Size of dimension 1.
+        eps: Added to the variance.
+        momentum: The share of a batch in the running statistics; absent: they are the mean
+            over all batches so far.
+        affine: Whether there are a weight and a bias.
+        track_running_stats: Keep running statistics, for evaluation.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self.register_parameter("weight", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(_ops.empty((num_features,), dtype=dtype, device=device)) if affine and bias else None)
+        self.register_buffer("running_mean", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("running_var", _ops.empty((num_features,), dtype=dtype, device=device) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", _ops.empty((), dtype=_ops.DTYPE.named('int64'), device=device) if track_running_stats else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            if self._parameters["weight"] is not None:
+                _ops.fill_(self._parameters["weight"], 1)
+            if self._parameters["bias"] is not None:
+                _ops.zero_(self._parameters["bias"])
+            if self._buffers["running_mean"] is not None:
+                _ops.zero_(self._buffers["running_mean"])
+            if self._buffers["running_var"] is not None:
+                _ops.fill_(self._buffers["running_var"], 1)
+            if self._buffers["num_batches_tracked"] is not None:
+                _ops.zero_(self._buffers["num_batches_tracked"])
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        b = self._buffers
+        if not ((_ops.tensor_dim(input) == 4) or (_ops.tensor_dim(input) == 5)):
+            raise ValueError("expected 4D or 5D input")
+        return _ops.instance_norm(input, b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps) if (_ops.tensor_dim(input) == 5) else _ops.select(_ops.instance_norm(_ops.unsqueeze(input, 0), b["running_mean"], b["running_var"], weight, bias, self.training or (b["running_mean"] is None), self.momentum if (self.momentum is not None) else 0, self.eps), 0, 0)
+
+    def extra_repr(self):
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+
+
+class GroupNorm(Module):
+    """(input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over groups of
+    channels of [batch, channels, ...] (arXiv 1803.08494).
+
+    Args:
+        num_groups: The channels are normalised in so many groups.
+        num_channels: Size of dimension 1.
+        eps: Added to the variance.
+        affine: Whether there are a weight and a bias.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, *, bias=True):
+        super().__init__()
+        if not ((num_channels % num_groups) == 0):
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        self.register_parameter("weight", Parameter(_ops.empty((num_channels,), dtype=dtype, device=device)) if affine else None)
+        self.register_parameter("bias", Parameter(_ops.empty((num_channels,), dtype=dtype, device=device)) if affine and bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            if self._parameters["weight"] is not None:
+                _ops.fill_(self._parameters["weight"], 1)
+            if self._parameters["bias"] is not None:
+                _ops.zero_(self._parameters["bias"])
+
+    def forward(self, input):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.group_norm(input, self.num_groups, weight, bias, self.eps)
+
+    def extra_repr(self):
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+
+
+class RMSNorm(Module):
+    """input / sqrt(mean(input^2) + eps) * weight, with the mean taken over the last dimensions
+    (arXiv 1910.07467).
+
+    Args:
+        normalized_shape: The last dimensions, which are normalised together.
+        eps: Added to the mean of squares; absent means the dtype's smallest difference from
+            1.
+        elementwise_affine: Whether there is a weight.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
+        super().__init__()
+        normalized_shape = tuple(int_list(normalized_shape, 1))
+        self.normalized_shape = normalized_shape
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        self.register_parameter("weight", Parameter(_ops.empty((*normalized_shape,), dtype=dtype, device=device)) if elementwise_affine else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        with no_grad():
+            if self._parameters["weight"] is not None:
+                _ops.fill_(self._parameters["weight"], 1)
+
+    def forward(self, input):
+        try:
+            weight = self._parameters["weight"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight = self.weight
+        return _ops.rms_norm(input, self.normalized_shape, weight, self.eps)
+
+    def extra_repr(self):
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class LocalResponseNorm(Module):
+    """input / (k + alpha * mean of the squares of neighbouring channels)^beta.
+
+    Args:
+        size: How many neighbouring channels count.
+        alpha: Factor of the mean of their squares.
+        beta: The exponent.
+        k: Added before it is taken.
+    """
+
+    def __init__(self, size, alpha=0.0001, beta=0.75, k=1.0):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input):
+        return _ops.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
 class LayerNorm(Module):
     """(input - mean) / sqrt(var + eps) * weight + bias, with mean and var taken over the last
     dimensions (arXiv 1607.06450).
@@ -1130,6 +1474,118 @@ class Dropout(Module):
 
     def forward(self, input):
         return _ops.dropout_(input, self.p, self.training) if self.inplace else _ops.dropout(input, self.p, self.training)
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout1d(Module):
+    """Dropout of whole channels of [batch, channels, length], or without the batch.
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not ((p >= 0) and (p <= 1)):
+            raise ValueError("dropout probability has to be between 0 and 1")
+        self.p = p
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.dropout1d_(input, self.p, self.training) if self.inplace else _ops.dropout1d(input, self.p, self.training)
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout2d(Module):
+    """Dropout of whole channels of [batch, channels, height, width].
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not ((p >= 0) and (p <= 1)):
+            raise ValueError("dropout probability has to be between 0 and 1")
+        self.p = p
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.dropout2d_(input, self.p, self.training) if self.inplace else _ops.dropout2d(input, self.p, self.training)
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout3d(Module):
+    """Dropout of whole channels of [batch, channels, depth, height, width], or without the
+    batch.
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not ((p >= 0) and (p <= 1)):
+            raise ValueError("dropout probability has to be between 0 and 1")
+        self.p = p
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.dropout3d_(input, self.p, self.training) if self.inplace else _ops.dropout3d(input, self.p, self.training)
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class AlphaDropout(Module):
+    """In training, sets elements to the lowest value of SELU at random, and keeps mean and
+    variance (arXiv 1706.02515).
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Has no effect, as in PyTorch.
+    """
+
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not ((p >= 0) and (p <= 1)):
+            raise ValueError("dropout probability has to be between 0 and 1")
+        self.p = p
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.alpha_dropout(input, self.p, self.training)
+
+    def extra_repr(self):
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class FeatureAlphaDropout(Module):
+    """AlphaDropout of whole channels.
+
+    Args:
+        p: Probability of an element to become 0.
+        inplace: Has no effect, as in PyTorch.
+    """
+
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not ((p >= 0) and (p <= 1)):
+            raise ValueError("dropout probability has to be between 0 and 1")
+        self.p = p
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.feature_alpha_dropout(input, self.p, self.training)
 
     def extra_repr(self):
         return f"p={self.p}, inplace={self.inplace}"
@@ -1242,6 +1698,84 @@ class Identity(Module):
 
     def forward(self, input):
         return input
+
+
+class CosineSimilarity(Module):
+    """Cosine of the angle between vectors along a dimension.
+
+    Args:
+        dim: The dimension.
+        eps: What lengths are at least.
+    """
+
+    def __init__(self, dim=1, eps=1e-08):
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1, x2):
+        return _ops.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """norm(x1 - x2 + eps) along the last dimension.
+
+    Args:
+        p: The exponent of the norm.
+        eps: What is added to each difference.
+        keepdim: Keep the last dimension, with size 1.
+    """
+
+    def __init__(self, p=2.0, eps=1e-06, keepdim=False):
+        super().__init__()
+        self.p = p
+        self.eps = eps
+        self.keepdim = keepdim
+
+    def forward(self, x1, x2):
+        return _ops.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
+
+
+class Bilinear(Module):
+    """input1 @ weight[k] @ input2 + bias, for each row and each k.
+
+    Args:
+        in1_features: Size of the first input's last dimension.
+        in2_features: Size of the second input's last dimension.
+        out_features: Size of the output's last dimension.
+        bias: Whether there is a bias.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        if not (in1_features > 0):
+            raise ValueError(f"in1_features must be > 0, but got (in1_features={in1_features})")
+        self.in1_features = in1_features
+        self.in2_features = in2_features
+        self.out_features = out_features
+        self.register_parameter("weight", Parameter(_ops.empty((out_features, in1_features, in2_features), dtype=dtype, device=device)))
+        self.register_parameter("bias", Parameter(_ops.empty((out_features,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        bound = 1 / math.sqrt(self.in1_features)
+        with no_grad():
+            _ops.uniform_(self._parameters["weight"], -bound, bound)
+            if self._parameters["bias"] is not None:
+                _ops.uniform_(self._parameters["bias"], -bound, bound)
+
+    def forward(self, input1, input2):
+        try:
+            weight, bias = self._parameters["weight"], self._parameters["bias"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight, bias = self.weight, self.bias
+        return _ops.bilinear(input1, input2, weight, bias)
+
+    def extra_repr(self):
+        return f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 class ReLU(Module):
@@ -1662,6 +2196,32 @@ class PReLU(Module):
         return f"num_parameters={self.num_parameters}"
 
 
+class RReLU(Module):
+    """LeakyReLU with slopes that are drawn in training, and their mean in evaluation (arXiv
+    1505.00853).
+
+    Args:
+        lower: The smallest slope for negative inputs.
+        upper: The largest slope.
+        inplace: Write the result into the input.
+    """
+
+    def __init__(self, lower=0.125, upper=0.3333333333333333, inplace=False):
+        super().__init__()
+        self.lower = lower
+        self.upper = upper
+        self.inplace = inplace
+
+    def forward(self, input):
+        return _ops.rrelu_(input, self.lower, self.upper, self.training) if self.inplace else _ops.rrelu(input, self.lower, self.upper, self.training)
+
+    def extra_repr(self):
+        parts = [f"lower={self.lower}, upper={self.upper}"]
+        if self.inplace:
+            parts.append(f"inplace=True")
+        return ", ".join(parts)
+
+
 class Softmin(Module):
     """softmax of -input.
 
@@ -1696,6 +2256,18 @@ class Softmax(Module):
 
     def extra_repr(self):
         return f"dim={self.dim}"
+
+
+class Softmax2d(Module):
+    """softmax over the channels of [batch, channels, height, width], or without the batch."""
+
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, input):
+        if not ((_ops.tensor_dim(input) == 3) or (_ops.tensor_dim(input) == 4)):
+            raise ValueError("Softmax2d: expected input to be 3D or 4D")
+        return _ops.softmax(input, -3)
 
 
 class LogSoftmax(Module):
@@ -1823,6 +2395,252 @@ class BCEWithLogitsLoss(Module):
     def forward(self, input, target):
         b = self._buffers
         return _ops.binary_cross_entropy_with_logits(input, target, b["weight"], reduction=self.reduction, pos_weight=b["pos_weight"])
+
+
+class SmoothL1Loss(Module):
+    """0.5 * d * d / beta where d = |input - target| < beta, d - 0.5 * beta elsewhere (arXiv
+    1504.08083).
+
+    Args:
+        reduction: How the elements' losses are joined.
+        beta: Where the parabola becomes a line; 0 is L1Loss.
+    """
+
+    def __init__(self, reduction='mean', beta=1.0):
+        super().__init__()
+        self.reduction = reduction
+        self.beta = beta
+
+    def forward(self, input, target):
+        return _ops.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
+
+
+class HuberLoss(Module):
+    """0.5 * d * d where d = |input - target| < delta, delta * (d - 0.5 * delta) elsewhere.
+
+    Args:
+        reduction: How the elements' losses are joined.
+        delta: Where the parabola becomes a line.
+    """
+
+    def __init__(self, reduction='mean', delta=1.0):
+        super().__init__()
+        self.reduction = reduction
+        self.delta = delta
+
+    def forward(self, input, target):
+        return _ops.huber_loss(input, target, self.reduction, self.delta)
+
+
+class KLDivLoss(Module):
+    """The Kullback-Leibler divergence: target * (log(target) - input), for log-probabilities.
+
+    Args:
+        reduction: How the elements' losses are joined.
+        log_target: Whether targets are logarithms.
+    """
+
+    def __init__(self, reduction='mean', log_target=False):
+        super().__init__()
+        self.reduction = reduction
+        self.log_target = log_target
+
+    def forward(self, input, target):
+        return _ops.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
+
+
+class PoissonNLLLoss(Module):
+    """exp(input) - target * input, or input - target * log(input + eps), of the means of
+    Poisson distributions.
+
+    Args:
+        log_input: Whether inputs are logarithms.
+        full: Add Stirling's approximation of log(target!) for targets above 1.
+        eps: Added to the input where its logarithm is taken.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, log_input=True, full=False, eps=1e-08, reduction='mean'):
+        super().__init__()
+        self.log_input = log_input
+        self.full = full
+        self.eps = eps
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.poisson_nll_loss(input, target, self.log_input, self.full, eps=self.eps, reduction=self.reduction)
+
+
+class GaussianNLLLoss(Module):
+    """0.5 * (log(var) + (input - target)^2 / var), of the means and variances of normal
+    distributions.
+
+    Args:
+        full: Add the constant 0.5 * log(2 * pi).
+        eps: The smallest variance that is calculated with.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, *, full=False, eps=1e-06, reduction='mean'):
+        super().__init__()
+        self.full = full
+        self.eps = eps
+        self.reduction = reduction
+
+    def forward(self, input, target, var):
+        return _ops.gaussian_nll_loss(input, target, var, self.full, self.eps, self.reduction)
+
+
+class SoftMarginLoss(Module):
+    """log(1 + exp(-target * input)), for targets of 1 and -1.
+
+    Args:
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, reduction='mean'):
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.soft_margin_loss(input, target, reduction=self.reduction)
+
+
+class HingeEmbeddingLoss(Module):
+    """A distance where the target is 1, max(0, margin - distance) where it is -1.
+
+    Args:
+        margin: The distance from which on others cost nothing.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, margin=1.0, reduction='mean'):
+        super().__init__()
+        self.margin = margin
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.hinge_embedding_loss(input, target, self.margin, reduction=self.reduction)
+
+
+class MarginRankingLoss(Module):
+    """max(0, -target * (input1 - input2) + margin): the first should be larger where the
+    target is 1, the second where it is -1.
+
+    Args:
+        margin: By how much one should be larger.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, margin=0.0, reduction='mean'):
+        super().__init__()
+        self.margin = margin
+        self.reduction = reduction
+
+    def forward(self, input1, input2, target):
+        return _ops.margin_ranking_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+
+class CosineEmbeddingLoss(Module):
+    """1 - cos where the target is 1, max(0, cos - margin) where it is -1, of the angle between
+    vectors [batch, size] or [size].
+
+    Args:
+        margin: The cosine up to which others cost nothing.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, margin=0.0, reduction='mean'):
+        super().__init__()
+        self.margin = margin
+        self.reduction = reduction
+
+    def forward(self, input1, input2, target):
+        return _ops.cosine_embedding_loss(input1, input2, target, self.margin, reduction=self.reduction)
+
+
+class TripletMarginLoss(Module):
+    """max(0, margin + distance(anchor, positive) - distance(anchor, negative)).
+
+    Args:
+        margin: By how much.
+        p: Which norm of the difference is the distance.
+        eps: Added to the differences.
+        swap: Take the negative's distance from the positive where that is less.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, margin=1.0, p=2.0, eps=1e-06, swap=False, reduction='mean'):
+        super().__init__()
+        if not (margin > 0):
+            raise ValueError(f"TripletMarginLoss: expected margin to be greater than 0, got {margin} instead")
+        self.margin = margin
+        self.p = p
+        self.eps = eps
+        self.swap = swap
+        self.reduction = reduction
+
+    def forward(self, anchor, positive, negative):
+        return _ops.triplet_margin_loss(anchor, positive, negative, self.margin, self.p, self.eps, self.swap, reduction=self.reduction)
+
+
+class MultiMarginLoss(Module):
+    """The mean over the classes of weight[target] * max(0, margin - input[target] +
+    input[class])^p, without the target's own.
+
+    Args:
+        p: 1 or 2: the power of each term.
+        margin: By how much the target's score should be the largest.
+        weight: A factor for each class, or absent.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, p=1, margin=1.0, weight=None, reduction='mean'):
+        super().__init__()
+        if not ((p == 1) or (p == 2)):
+            raise ValueError("only p == 1 and p == 2 supported")
+        if not ((weight is None) or (_ops.tensor_dim(weight) == 1)):
+            raise ValueError(f"MultiMarginLoss: expected weight to be None or 1D tensor, got {weight.dim()}D instead")
+        self.p = p
+        self.margin = margin
+        self.register_buffer("weight", weight)
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.multi_margin_loss(input, target, self.p, self.margin, self._buffers["weight"], reduction=self.reduction)
+
+
+class MultiLabelMarginLoss(Module):
+    """The sum of max(0, 1 - (input[target] - input[other])) over the targets before the first
+    -1 and all other classes, over the number of classes.
+
+    Args:
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, reduction='mean'):
+        super().__init__()
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class MultiLabelSoftMarginLoss(Module):
+    """The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
+
+    Args:
+        weight: A factor for each class, or absent.
+        reduction: How the elements' losses are joined.
+    """
+
+    def __init__(self, weight=None, reduction='mean'):
+        super().__init__()
+        self.register_buffer("weight", weight)
+        self.reduction = reduction
+
+    def forward(self, input, target):
+        return _ops.multilabel_soft_margin_loss(input, target, self._buffers["weight"], reduction=self.reduction)
 
 
 class Unflatten(Module):
@@ -2266,11 +3084,26 @@ __all__ = [
     "Upsample",
     "BatchNorm1d",
     "BatchNorm2d",
+    "BatchNorm3d",
+    "InstanceNorm1d",
+    "InstanceNorm2d",
+    "InstanceNorm3d",
+    "GroupNorm",
+    "RMSNorm",
+    "LocalResponseNorm",
     "LayerNorm",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
+    "AlphaDropout",
+    "FeatureAlphaDropout",
     "Embedding",
     "Flatten",
     "Identity",
+    "CosineSimilarity",
+    "PairwiseDistance",
+    "Bilinear",
     "ReLU",
     "LeakyReLU",
     "ELU",
@@ -2294,8 +3127,10 @@ __all__ = [
     "Mish",
     "GLU",
     "PReLU",
+    "RReLU",
     "Softmin",
     "Softmax",
+    "Softmax2d",
     "LogSoftmax",
     "MSELoss",
     "L1Loss",
@@ -2303,6 +3138,19 @@ __all__ = [
     "CrossEntropyLoss",
     "BCELoss",
     "BCEWithLogitsLoss",
+    "SmoothL1Loss",
+    "HuberLoss",
+    "KLDivLoss",
+    "PoissonNLLLoss",
+    "GaussianNLLLoss",
+    "SoftMarginLoss",
+    "HingeEmbeddingLoss",
+    "MarginRankingLoss",
+    "CosineEmbeddingLoss",
+    "TripletMarginLoss",
+    "MultiMarginLoss",
+    "MultiLabelMarginLoss",
+    "MultiLabelSoftMarginLoss",
     "Unflatten",
     "Fold",
     "Unfold",

@@ -1,20 +1,30 @@
 """Datasets, samplers and the loader that serves them in batches."""
 
-from ..._ops import load_npy, load_npz, read_csv, read_idx, save_npy, save_npz
-from .collate import default_collate
+from ..._ops import read_idx
+from .collate import default_collate, default_convert
 from .dataset import (
+    ChainDataset,
     ConcatDataset,
     Dataset,
     IterableDataset,
+    StackDataset,
     Subset,
     TensorDataset,
     random_split,
 )
-from .loader import DataLoader
-from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler
+from .loader import DataLoader, get_worker_info
+from .sampler import (
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
 
 __all__ = [
-    "BatchSampler", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler",
-    "Sampler", "SequentialSampler", "Subset", "SubsetRandomSampler", "TensorDataset",
-    "default_collate", "load_npy", "load_npz", "random_split", "read_csv", "read_idx", "save_npy", "save_npz",
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset",
+    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate",
+    "default_convert", "get_worker_info", "random_split", "read_idx",
 ]  # fmt: skip

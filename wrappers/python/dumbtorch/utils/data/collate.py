@@ -1,4 +1,4 @@
-"""default_collate: makes one batch of a list of items."""
+"""default_collate makes one batch of a list of items, default_convert tensors of one item."""
 
 from __future__ import annotations
 
@@ -42,3 +42,17 @@ def _collate_sequences(batch: list):
         raise RuntimeError("each element in list of batch should be of equal size")
     columns = [default_collate(list(column)) for column in zip(*batch, strict=True)]
     return type(first)(*columns) if hasattr(first, "_fields") else columns
+
+
+def default_convert(item):
+    """Makes tensors of arrays, inside of tuples, lists and dictionaries too."""
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(item, (numpy.ndarray, numpy.generic)):
+        return item if item.dtype.kind in "SUO" else as_tensor(item)
+    if isinstance(item, dict):
+        return {key: default_convert(value) for key, value in item.items()}
+    if isinstance(item, tuple) and hasattr(item, "_fields"):
+        return type(item)(*map(default_convert, item))
+    if isinstance(item, (tuple, list)):
+        return list(map(default_convert, item))
+    return item

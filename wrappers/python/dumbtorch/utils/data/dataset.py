@@ -24,6 +24,25 @@ class IterableDataset(Dataset):
     def __iter__(self):
         raise NotImplementedError("Subclasses of IterableDataset should implement __iter__.")
 
+    def __add__(self, other):
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset):
+    """Datasets that can only be gone through, one after another."""
+
+    def __init__(self, datasets):
+        self.datasets = datasets
+
+    def __iter__(self):
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
+                raise AssertionError("ChainDataset only supports IterableDataset")
+            yield from dataset
+
+    def __len__(self):
+        return sum(map(len, self.datasets))
+
 
 class TensorDataset(Dataset):
     """Item i is row i of each tensor."""
@@ -51,6 +70,32 @@ class Subset(Dataset):
 
     def __len__(self):
         return len(self.indices)
+
+
+class StackDataset(Dataset):
+    """Item i is item i of each dataset: a tuple, or a dictionary if the datasets have names."""
+
+    def __init__(self, *args, **kwargs):
+        if bool(args) == bool(kwargs):
+            raise ValueError(
+                "Supported either ``tuple``- (via ``args``) or ``dict``- (via ``kwargs``) like input, "
+                "but both types are given."
+                if args
+                else "At least one dataset should be passed"
+            )
+        self.datasets = args or kwargs
+        sizes = {len(d) for d in (args or kwargs.values())}
+        if len(sizes) > 1:
+            raise ValueError("Size mismatch between datasets")
+        self._length = sizes.pop()
+
+    def __getitem__(self, index):
+        if isinstance(self.datasets, dict):
+            return {name: d[index] for name, d in self.datasets.items()}
+        return tuple(d[index] for d in self.datasets)
+
+    def __len__(self):
+        return self._length
 
 
 class ConcatDataset(Dataset):

@@ -7,12 +7,32 @@ dataset is read in Python; with num_workers > 0, by that many threads ahead of t
 from __future__ import annotations
 
 import itertools
+import threading
 from collections import deque
+from typing import NamedTuple
 
 from ... import _ops
-from .collate import default_collate
+from ...random import default_generator
+from .collate import default_collate, default_convert
 from .dataset import IterableDataset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
+
+
+class WorkerInfo(NamedTuple):
+    """What a worker thread knows about itself."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: object
+
+
+_worker = threading.local()
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """Which worker of a DataLoader calls; None outside of one."""
+    return getattr(_worker, "info", None)
 
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) -> None:
@@ -87,7 +107,7 @@ class DataLoader:
         )  # fmt: skip
         self._shuffle = bool(shuffle)
         self._set_samplers(sampler, batch_sampler)
-        whole = default_collate if self.batch_sampler is not None else _unchanged
+        whole = default_collate if self.batch_sampler is not None else default_convert
         self.collate_fn = collate_fn or whole
 
     def _set_samplers(self, sampler, batch_sampler) -> None:
@@ -148,9 +168,13 @@ class DataLoader:
 
         numbers = itertools.count()
 
+        seed = (self.generator or default_generator()).initial_seed()
+
         def start():
+            number = next(numbers)
+            _worker.info = WorkerInfo(number, self.num_workers, seed + number, self.dataset)
             if self.worker_init_fn is not None:
-                self.worker_init_fn(next(numbers))
+                self.worker_init_fn(number)
 
         pool = ThreadPoolExecutor(self.num_workers, initializer=start)
         waiting: deque = deque()
@@ -175,7 +199,3 @@ class DataLoader:
             if job.done():  # the dataset's own
                 raise
             raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds") from None
-
-
-def _unchanged(item):
-    return item

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
+import math
+
 from ... import _ops
+from ..._creation import as_tensor
+from ..._types import float64
 
 
 class Sampler:
@@ -62,6 +68,54 @@ class SubsetRandomSampler(Sampler):
 
     def __len__(self):
         return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """Indices drawn with given weights, which need not add up to 1."""
+
+    def __init__(self, weights, num_samples, replacement=True, generator=None):
+        if type(num_samples) is not int or num_samples <= 0:
+            raise ValueError(
+                f"num_samples should be a positive integer value, but got num_samples={num_samples}"
+            )
+        if not isinstance(replacement, bool):
+            raise ValueError(
+                f"replacement should be a boolean value, but got replacement={replacement}"
+            )
+        weights = as_tensor(weights, dtype=float64)
+        if weights.ndim != 1:
+            raise ValueError(
+                "weights should be a 1d sequence but given weights have shape "
+                f"{tuple(weights.shape)}"
+            )
+        self.weights, self.num_samples = weights, num_samples
+        self.replacement, self.generator = replacement, generator
+
+    def __iter__(self):
+        weights = self.weights.tolist()
+        draw = self._with_replacement if self.replacement else self._without_replacement
+        return iter(draw(weights))
+
+    def _with_replacement(self, weights) -> list[int]:
+        ends = list(itertools.accumulate(weights))
+        places = _ops.rand(self.num_samples, dtype=float64, generator=self.generator) * ends[-1]
+        last = max(i for i, w in enumerate(weights) if w > 0)
+        return [min(bisect.bisect_right(ends, place), last) for place in places.tolist()]
+
+    def _without_replacement(self, weights) -> list[int]:
+        """Each index waits for a time drawn at the rate of its weight: the first ones win."""
+        possible = [i for i, w in enumerate(weights) if w > 0]
+        if len(possible) < self.num_samples:
+            raise RuntimeError(
+                "invalid multinomial distribution (with replacement=False, not enough non-negative "
+                "category to sample)"
+            )
+        u = _ops.rand(len(weights), dtype=float64, generator=self.generator).tolist()
+        possible.sort(key=lambda i: -math.log1p(-u[i]) / weights[i])
+        return possible[: self.num_samples]
+
+    def __len__(self):
+        return self.num_samples
 
 
 class BatchSampler(Sampler):

@@ -1,0 +1,112 @@
+// Losses that are 0 from some margin on.
+#include "core/ops/checks.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/formula.h"
+#include "core/ops/indexing.gen.h"
+#include "core/ops/linalg.gen.h"
+#include "core/ops/loss.gen.h"
+#include "core/ops/loss/checks.h"
+#include "core/ops/loss/reduce_losses.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/views.gen.h"
+
+namespace dt {
+namespace {
+
+constexpr double kLeastSquare = 1e-12;  // of a vector's length, as PyTorch's
+
+// [batch, classes], whatever the loss was given.
+Tensor as_rows(const Tensor& x) {
+  return x.ndim() == 2 ? x : reshape(x, {1, x.numel()});
+}
+
+// One loss for each row, in the sizes that a loss without a reduction has.
+Tensor reduce_rows(const Tensor& losses, const Dims& sizes, Reduction reduction) {
+  return reduction == Reduction::kNone ? reshape(losses, sizes) : reduce_losses(losses, reduction);
+}
+
+// Where the first -1 of a row has not come yet.
+Tensor before_the_end(const Tensor& targets) {
+  return eq(cumsum(lt(targets, 0), 1), 0);
+}
+
+}  // namespace
+
+Tensor soft_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  check_constant(target, "soft_margin_loss", "target");
+  const Tensor exponent = mul_(neg(input), target);  // of the input's size and dtype
+  check_output_dtype(exponent.dtype());
+  return reduce_losses(log1p(exp(exponent)), reduction);
+}
+
+Tensor hinge_embedding_loss(const Tensor& input, const Tensor& target, double margin,
+                            Reduction reduction) {
+  const Scalar from =
+      is_floating(input.dtype()) ? Scalar(margin) : Scalar(Scalar(margin).to_int64());
+  const Tensor unlike = where(ne(target, 1), clamp_min(rsub(input, from), 0), zeros_like(input));
+  const Tensor alike = where(ne(target, -1), input, zeros_like(input));
+  return reduce_losses(unlike + alike, reduction);
+}
+
+Tensor margin_ranking_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                           double margin, Reduction reduction) {
+  check_margin_ranking(input1, input2, target);
+  return reduce_losses(clamp_min(neg(target) * (input1 - input2) + margin, 0), reduction);
+}
+
+Tensor cosine_embedding_loss(const Tensor& input1, const Tensor& input2, const Tensor& target,
+                             double margin, Reduction reduction) {
+  check_cosine_embedding(input1, input2, target);
+  const Tensor product = sum(input1 * input2, {{-1}});
+  const Tensor square1 = sum(input1 * input1, {{-1}}) + kLeastSquare;
+  const Tensor square2 = sum(input2 * input2, {{-1}}) + kLeastSquare;
+  const Tensor cosine = product / sqrt(square1 * square2);
+  const Tensor alike = where(eq(target, 1), 1 - cosine, zeros_like(cosine));
+  const Tensor unlike = where(eq(target, -1), clamp_min(cosine - margin, 0), zeros_like(cosine));
+  return reduce_losses(alike + unlike, reduction);
+}
+
+Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const Tensor& negative,
+                           double margin, double p, double eps, bool swap, Reduction reduction) {
+  check_triplet_margin(anchor, positive, negative, margin);
+  const Tensor near = pairwise_distance(anchor, positive, p, eps);
+  Tensor far = pairwise_distance(anchor, negative, p, eps);
+  if (swap) far = minimum(far, pairwise_distance(positive, negative, p, eps));
+  return reduce_losses(clamp_min(margin + near - far, 0), reduction);
+}
+
+Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int64_t p, double margin,
+                         const Tensor& weight, Reduction reduction) {
+  check_multi_margin(input, target, p, weight);
+  const Tensor x = as_rows(input), index = reshape(target, {x.size(0), 1});
+  Tensor terms = clamp_min(margin - gather(x, 1, index) + x, 0);
+  if (p == 2) terms = terms * terms;
+  if (weight.defined()) terms = terms * unsqueeze(index_select(weight, 0, reshape(index, {-1})), 1);
+  const Tensor others = scatter(zeros_like(x), 1, index, 1);
+  const Tensor losses = mean(masked_fill(terms, ne(others, 0), 0), {{1}});
+  return reduce_rows(losses, target.sizes(), reduction);
+}
+
+// A term for each target (dimension 1) and each class (dimension 2).
+Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
+  check_multilabel_margin(input, target);
+  const Tensor x = as_rows(input), targets = as_rows(target);
+  const Tensor counts = before_the_end(targets), index = where(counts, targets, 0);
+  const Tensor named = scatter_add(zeros_like(targets), 1, index, to_dtype(counts, kIndexDType));
+  const Tensor terms = clamp_min(1 - unsqueeze(gather(x, 1, index), 2) + unsqueeze(x, 1), 0);
+  const Tensor matter = logical_and(unsqueeze(counts, 2), unsqueeze(eq(named, 0), 1));
+  const Tensor total = sum(where(matter, terms, 0), {{1, 2}});
+  const Dims rows = input.ndim() == 2 ? Dims{input.size(0)} : Dims();
+  return reduce_rows(total / static_cast<double>(x.size(1)), rows, reduction);
+}
+
+Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
+                                   Reduction reduction) {
+  Tensor losses = neg(target * logsigmoid(input) + (1 - target) * logsigmoid(neg(input)));
+  if (weight.defined()) losses = losses * weight;
+  const int64_t classes = input.size(-1);
+  return reduce_losses(sum(losses, {{-1}}) / static_cast<double>(classes), reduction);
+}
+
+}  // namespace dt
