@@ -306,7 +306,7 @@ def argument(a: Argument) -> tuple[list[str], list[str]]:
 
 # PyTorch takes a number for their first operand too: torch.add(2, x).
 _NUMBER_FIRST = {
-    "add", "sub", "mul", "div", "true_divide", "floor_divide", "remainder",
+    "add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "remainder",
     "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift",
 }  # fmt: skip
 

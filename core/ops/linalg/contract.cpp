@@ -159,7 +159,8 @@ Tensor einsum(const std::string& equation, TensorList operands) {
     }
     y = multiplied(y, as_factor(operands[i], e.inputs[i]), keep);
   }
-  return laid_out(y, e.output);
+  const Tensor product = laid_out(y, e.output);
+  return unsafe_view(product, product.sizes());
 }
 
 Tensor tensordot_dims(const Tensor& a, const Tensor& b, IntList dims_a, IntList dims_b) {

@@ -27,7 +27,9 @@ Tensor linalg_matrix_norm(const Tensor& input, const std::optional<Scalar>& ord,
   const Tensor y = has_none    ? sum(sums, {{over}}, true)
                    : order > 0 ? amax(sums, {{over}}, true)
                                : amin(sums, {{over}}, true);
-  return keepdim ? y : squeeze(y, {{along, over}});
+  if (keepdim) return y;
+  const Tensor flat = squeeze(y, {{along, over}});
+  return unsafe_view(flat, flat.sizes());
 }
 
 Tensor linalg_norm(const Tensor& input, const std::optional<Scalar>& ord,
@@ -98,6 +100,16 @@ Tensor euclidean_distances(const Tensor& x1, const Tensor& x2) {
       });
 }
 
+// How many elements are not 0 (p = 0) has a gradient, too: zeros.
+Tensor lengths(const Tensor& differences, double p) {
+  if (differences.size(-1) == 0) return sum(differences, {{-1}});  // also the largest of none
+  const Tensor y = norm(differences, p, {{-1}});
+  if (p != 0) return y;
+  return record("CdistBackward0", y, {differences}, [sizes = differences.sizes()](BackwardCall& b) {
+    b.results[0] = zeros(sizes, b.grad().dtype(), b.grad().device());
+  });
+}
+
 }  // namespace
 
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> compute_mode) {
@@ -110,7 +122,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   const bool is_large = x1.size(-2) > kManyRows || x2.size(-2) > kManyRows;
   if (p == 2 && (mode == kAlways || (mode != kNever && is_large)))
     return euclidean_distances(x1, x2);
-  return norm(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p, {{-1}});
+  return lengths(sub(unsqueeze(x1, -2), unsqueeze(x2, -3)), p);
 }
 
 Tensor pdist(const Tensor& input, double p) {
@@ -120,7 +132,7 @@ Tensor pdist(const Tensor& input, double p) {
   const int64_t n = input.size(0);
   const Tensor upper = triu(ones({n, n}, kMaskDType, input.device()), 1);
   const std::vector<Tensor> pair = unbind(nonzero(upper), 1);
-  return norm(sub(index_select(input, 0, pair[0]), index_select(input, 0, pair[1])), p, {{-1}});
+  return lengths(sub(index_select(input, 0, pair[0]), index_select(input, 0, pair[1])), p);
 }
 
 Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {

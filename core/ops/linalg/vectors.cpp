@@ -86,7 +86,7 @@ Tensor kron(const Tensor& input, const Tensor& other) {
     sizes_b.push_back(size_b);
     sizes.push_back(size_a * size_b);
   }
-  return reshape(mul(reshape(input, sizes_a), reshape(other, sizes_b)), sizes);
+  return unsafe_view(mul(reshape(input, sizes_a), reshape(other, sizes_b)), sizes);
 }
 
 }  // namespace dt

@@ -23,7 +23,8 @@ Tensor as_rows(const Tensor& x) {
 
 // One loss for each row, in the sizes that a loss without a reduction has.
 Tensor reduce_rows(const Tensor& losses, const Dims& sizes, Reduction reduction) {
-  return reduction == Reduction::kNone ? reshape(losses, sizes) : reduce_losses(losses, reduction);
+  return reduction == Reduction::kNone ? unsafe_view(losses, sizes)
+                                       : reduce_losses(losses, reduction);
 }
 
 // Where the first -1 of a row has not come yet.

@@ -174,9 +174,10 @@ void store_average(const Tensor& running, const Tensor& of_images, int64_t batch
 Tensor group_norm(const Tensor& input, int64_t num_groups, const Tensor& weight, const Tensor& bias,
                   double eps) {
   check_group_norm(input, num_groups, weight, bias);
-  return widened(input, [&](const Tensor& x) {
+  const Tensor y = widened(input, [&](const Tensor& x) {
     return group_norm_of(x, num_groups, to_compute(weight, x), to_compute(bias, x), eps);
   });
+  return unsafe_view(y, y.sizes());
 }
 
 Tensor instance_norm(const Tensor& input, const Tensor& running_mean, const Tensor& running_var,

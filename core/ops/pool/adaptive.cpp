@@ -134,7 +134,8 @@ std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, cons
   }
   const bool has_no_channels = input.ndim() == dims + 1 && input.size(0) == 0;
   if (count_elements(windows) == 0 || has_no_channels)
-    return {zeros(sizes, x.dtype(), x.device()), zeros(sizes, kIndexDType, x.device())};
+    return {as_pooled(zeros(sizes, x.dtype(), x.device()), dims),
+            as_pooled(zeros(sizes, kIndexDType, x.device()), dims)};
   const auto [values, places] = pool(x, size, {}, {0}, {1}, false);
   if (!is_copied) return {as_pooled(values, dims), as_pooled(places, dims)};
   const Dims copied(IntList(x.sizes().data() + first, dims));

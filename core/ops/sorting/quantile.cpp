@@ -59,7 +59,7 @@ Tensor quantiles(const Tensor& input, const Operand& q, std::optional<int64_t> d
     const bool is_reduced = !dim || i == d;
     if (keepdim || !is_reduced) sizes.push_back(is_reduced ? 1 : input.sizes()[i]);
   }
-  return reshape(y, sizes);
+  return unsafe_view(y, sizes);
 }
 
 }  // namespace

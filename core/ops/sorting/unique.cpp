@@ -101,7 +101,7 @@ Unique unique_elements(const Tensor& input, const Wanted& wanted) {
   }
   auto [output, inverse, counts] = first_of_runs(sorted, 0, run_begins(sorted), {}, wanted);
   if (wanted.inverse)
-    inverse = reshape(scatter(empty_like(inverse), 0, order, inverse), input.sizes());
+    inverse = unsafe_view(scatter(empty_like(inverse), 0, order, inverse), input.sizes());
   return {output, inverse, counts};
 }
 
@@ -128,7 +128,7 @@ Unique unique_consecutive(const Tensor& input, bool return_inverse, bool return_
   const int d = dim ? wrap_dim(*dim, x.ndim()) : 0;
   const Tensor begins = run_begins(dim ? slices(x, d) : x);
   Unique y = first_of_runs(x, d, begins, {}, wanted);
-  if (!dim && return_inverse) std::get<1>(y) = reshape(std::get<1>(y), input.sizes());
+  if (!dim && return_inverse) std::get<1>(y) = unsafe_view(std::get<1>(y), input.sizes());
   if (dim) return recorded("UniqueDimConsecutiveBackward0", "unique_dim_consecutive", input, y);
   return recorded("UniqueConsecutiveBackward0", "unique_consecutive", input, y);
 }

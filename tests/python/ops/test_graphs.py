@@ -23,6 +23,10 @@ DIFFERENTIABLE = [r for r in ROWS if r.orders and elements(r) <= MANY]
 
 # What an op keeps for its gradient and PyTorch does not: (op, number of the input). docs/differences.md has them.
 KEEPS_MORE = {
+    ("kron", 0),
+    ("kron", 1),
+    ("cdist", 0),
+    ("cdist", 1),  # PyTorch keeps copies
     ("cross_entropy", 0),  # PyTorch keeps the logarithms, a copy
     ("binary_cross_entropy_with_logits", 2),  # PyTorch keeps a product with pos_weight
     ("conv1d_padding", 0),  # of an even window: PyTorch pads a copy
@@ -30,6 +34,11 @@ KEEPS_MORE = {
 }
 # Ops whose constant derivatives end in an error sooner than PyTorch's, which are zeros for one order more.
 ENDS_SOONER = {
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "rrelu",
+    "cdist",
+    "pdist",
     "adaptive_avg_pool1d",
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",

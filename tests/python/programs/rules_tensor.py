@@ -278,15 +278,25 @@ def _signal(p: Program, rank: int) -> str:
 
 
 for _rank in (1, 3):
-    for _name in (f"conv{_rank}d", f"conv_transpose{_rank}d"):
+    for _name in (
+        *(f"conv{_rank}d", f"conv_transpose{_rank}d"),
+        *(
+            f"max_pool{_rank}d",
+            f"max_pool{_rank}d_with_indices",
+            f"avg_pool{_rank}d",
+            f"lp_pool{_rank}d",
+        ),
+        *(f"adaptive_{kind}_pool{_rank}d" for kind in ("avg", "max")),
+        f"adaptive_max_pool{_rank}d_with_indices",
+    ):
         rule(f"{_name}.input")(lambda p, given, rank=_rank: _signal(p, rank))
 
 
 # A window of padding alone has the index -1, and PyTorch's backward writes there: beyond the tensor.
-@rule("max_pool2d.dilation", "max_pool2d_with_indices.dilation")
+@rule(*(f"max_pool{n}d{more}.dilation" for n in (1, 2, 3) for more in ("", "_with_indices")))
 def _(p, given):
     padding = given.get("padding", 0)
-    return "1" if padding else p.choose("1", "1", "2", "(1, 2)")
+    return "1" if padding else p.choose("1", "1", "2")
 
 
 @rule("conv1d.weight", "conv2d.weight", "conv3d.weight")
@@ -370,12 +380,45 @@ def _(p, given):
 # ---- layers and losses
 
 
+@rule("instance_norm.input", "local_response_norm.input")
+def _(p, given):
+    return image(p)
+
+
+@rule("local_response_norm.size")
+def _(p, given):
+    return p.choose("1", "2", "3")
+
+
+@rule(*(f"adaptive_{kind}_pool{n}d{more}.output_size"
+        for n in (1, 2, 3) for kind, more in (("avg", ""), ("max", ""), ("max", "_with_indices"))))  # fmt: skip
+def _(p, given):
+    return p.choose("1", "2", "3", "5")
+
+
+@rule("multi_margin_loss.input")
+def _(p, given):
+    return p.tensor(shape=(p.choose(1, 2, 3), p.choose(2, 3, 4)), dtype=p.choose(*FLOATS))
+
+
+@rule("multi_margin_loss.p")
+def _(p, given):
+    return p.choose("1", "2")
+
+
 @rule("batch_norm.input")
 def _(p, given):
     return p.tensor(lambda x: x.dim() >= 2 and x.is_floating_point())
 
 
-@rule("running_mean", "running_var", "batch_norm.weight", "batch_norm.bias")
+@rule(
+    "running_mean",
+    "running_var",
+    "batch_norm.weight",
+    "batch_norm.bias",
+    "instance_norm.weight",
+    "instance_norm.bias",
+)
 def _(p, given):
     channels = first(given).shape[1] if first(given).dim() > 1 else 1
     return p.tensor(
@@ -448,7 +491,7 @@ def _(p, given):
     return p.tensor(shape=shape, dtype=dtype_name(first(given)), values="positive")
 
 
-@rule("nll_loss.target", "cross_entropy.target")
+@rule("nll_loss.target", "cross_entropy.target", "multi_margin_loss.target")
 def _(p, given):
     x = first(given)
     if given["function"] == "cross_entropy" and p.chance(0.3):
@@ -459,7 +502,7 @@ def _(p, given):
     return index_tensor(p, batch, classes[0] if classes else 1, dtype="int64")
 
 
-@rule("nll_loss.weight", "cross_entropy.weight")
+@rule("nll_loss.weight", "cross_entropy.weight", "multi_margin_loss.weight")
 def _(p, given):
     x = first(given)
     return p.tensor(

@@ -1,5 +1,6 @@
 """Would a fault be found? Faults are planted in dumbtorch; random programs must find them and become small."""
 
+import itertools
 import os
 import re
 import signal
@@ -111,14 +112,13 @@ def test_planted_faults_are_found_and_reduced(name, fault, aspect, monkeypatch, 
     programs = (
         p
         for p in map(generate, range(2000))
-        if re.search(rf"\.{name}\(\)$", p, re.MULTILINE) and "create_graph" not in p
+        if re.search(rf"\.{name}\(\)", p) and "create_graph" not in p
     )
     sound = (p for p in programs if compare(p) is None)
-    candidates = [next(sound) for _ in range(5)]
+    candidates = list(itertools.islice(sound, 12))
     monkeypatch.setattr(dt.Tensor, name, fault)
-    found = next((p, d) for p in candidates if (d := differs(p)) is not None)
-    program, difference = found
-    assert difference.aspect == aspect
+    found = ((p, d) for p in candidates if (d := differs(p)) is not None)
+    program, difference = next((p, d) for p, d in found if d.aspect == aspect)
     small = reduce(program, difference, differs)
     assert f".{name}()" in small
     assert len(small.splitlines()) <= 4, small

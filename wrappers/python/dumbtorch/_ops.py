@@ -13490,6 +13490,8 @@ def subtract(input, other, *, alpha=1, out=None):
         alpha_kind, alpha_i, alpha_f = read_scalar(alpha)
         out = lib.py_subtract(input._h, other_h, other_kind, other_i, other_f, alpha_kind, alpha_i, alpha_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return subtract(number_like(input, other), other, alpha=alpha)
         raise complain(error, "subtract", "input:tensor other:operand alpha:scalar", input, other, alpha) from None
     return wrap(out)
 
@@ -13524,6 +13526,8 @@ def multiply(input, other, *, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_multiply(input._h, other_h, other_kind, other_i, other_f)
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return multiply(number_like(input, other), other)
         raise complain(error, "multiply", "input:tensor other:operand", input, other) from None
     return wrap(out)
 
@@ -13558,6 +13562,8 @@ def divide(input, other, *, rounding_mode=None, out=None):
         other_h, other_kind, other_i, other_f = read_operand(other)
         out = lib.py_divide(input._h, other_h, other_kind, other_i, other_f, ROUNDING_MODE[rounding_mode])
     except BAD_ARGUMENTS as error:
+        if isinstance(input, (int, float)):
+            return divide(number_like(input, other), other, rounding_mode=rounding_mode)
         raise complain(error, "divide", "input:tensor other:operand rounding_mode:enum?", input, other, rounding_mode) from None
     return wrap(out)
 
