@@ -34,14 +34,14 @@ class Library:
         self.drop = C.CFUNCTYPE(None, C.py_object)(lambda user: self.users.remove(user))
         for name, k in d["callbacks"].items():
             passed = [C.py_object, *types(*k["arguments"]), *(C.c_void_p for _ in k["results"])]
-            self.callbacks[name] = C.CFUNCTYPE(C.c_int32, *passed)(partial(self.enter, k))
+            self.callbacks[name] = C.CFUNCTYPE(C.c_int32, *passed)(partial(self._enter, k))
         for name, f in d["functions"].items():
-            setattr(self, name.removeprefix("dt_"), partial(self.call, name, f))
+            setattr(self, name.removeprefix("dt_"), partial(self._call, name, f))
 
-    def call(self, name, f, /, *given, **named):
+    def _call(self, name, f, /, *given, **named):
         values = {a["name"]: a["default"] for a in f["arguments"] if "default" in a}
         values |= dict(zip((a["name"] for a in f["arguments"]), given)) | named
-        passed = [c for a in f["arguments"] for c in self.give(values.pop(a["name"]), values, **a)]
+        passed = [c for a in f["arguments"] for c in self._give(values.pop(a["name"]), values, **a)]
         if values:
             raise TypeError(f"{name} has no argument {', '.join(values)}")
 
@@ -55,10 +55,10 @@ class Library:
             return room[:]
         rooms = [[self.handles.get(r.get("handle"), t)() for t in types(r)] for r in f["results"]]
         run(*(C.byref(cell) for room in rooms for cell in room))
-        taken = [self.take(*room, **r) for r, room in zip(f["results"], rooms)]
+        taken = [self._take(*room, **r) for r, room in zip(f["results"], rooms)]
         return passed[0] if "returns_first" in f else taken[0] if len(taken) == 1 else taken
 
-    def give(self, value, rest, form, parameters, entry="", of="", **_):
+    def _give(self, value, rest, form, parameters, entry="", of="", **_):
         """What the parameters of an argument hold; the fields of options are in `rest`."""
         items = value if isinstance(value, list | bytes) else [value]
         items = [v.encode() if isinstance(v, str) else v for v in items]
@@ -68,7 +68,7 @@ class Library:
             "enum": lambda: [self.enums[of][value]],
             "scalar": lambda: number[-len(parameters) :],
             "device": lambda: self.device_from_text(value),
-            "options": lambda: [C.pointer(self.struct(rest, **self.options[of]))],
+            "options": lambda: [C.pointer(self._struct(rest, **self.options[of]))],
             "callback": lambda: [self.callbacks[of], C.py_object(value), self.drop],
         }
         if value is None or isinstance(value, Handle):
@@ -78,34 +78,34 @@ class Library:
         cells = zip(parameters, ways[form]() if form in ways else items)
         return [FFI[p["ffi"]](c) if isinstance(c, int | float | bytes) else c for p, c in cells]
 
-    def struct(self, named, size, init, fields, **_):
+    def _struct(self, named, size, init, fields, **_):
         getattr(self.c, init)(room := C.create_string_buffer(size), C.c_int64(size))
         for a in (a for a in fields if a["name"] in named):
-            for p, cell in zip(a["parameters"], self.give(named.pop(a["name"]), {}, **a)):
+            for p, cell in zip(a["parameters"], self._give(named.pop(a["name"]), {}, **a)):
                 C.memmove(C.byref(room, p["offset"]), C.byref(cell), C.sizeof(cell))
                 setattr(room, p["name"], cell)  # what it points to lives as long
         return room
 
-    def take(self, out, *more, form, **_):
+    def _take(self, out, *more, form, **_):
         more = [cell.value for cell in more]
         ways = {
             "scalar": lambda: more[out.value == self.kinds[float]],
             "object": lambda: out or None,
             "list": lambda: [out.get(i) for i in range(out.len())],
             "text": lambda: out.data(),
-            "lent": lambda: self.own(out),
-            "lent_list": lambda: [*map(self.own, (C.c_void_p * more[0]).from_address(out.value))],
+            "lent": lambda: self._own(out),
+            "lent_list": lambda: [*map(self._own, (C.c_void_p * more[0]).from_address(out.value))],
             "lent_text": lambda: C.string_at(out, *more).decode(),
         }
         return ways[form]() if form in ways else [out.value, *more] if more else out.value
 
-    def own(self, lent):
+    def _own(self, lent):
         return lent and self.tensor_alias(lent)
 
-    def enter(self, callback, user, *cells):  # tensors that come in are lent, new ones go out
+    def _enter(self, callback, user, *cells):  # tensors that come in are lent, new ones go out
         try:
-            cells, arguments = iter(cells), callback["arguments"]
-            result = user(*(self.take(*(t(next(cells)) for t in types(a)), **a) for a in arguments))
+            cells, args = iter(cells), callback["arguments"]
+            result = user(*(self._take(*(t(next(cells)) for t in types(a)), **a) for a in args))
             for r, cell in zip(callback["results"], cells):
                 if "made_by" in r and result is not None:
                     new = getattr(self, r["made_by"].removeprefix("dt_"))(result)

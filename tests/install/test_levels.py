@@ -29,7 +29,7 @@ CHANGES = {
         ),
         ("\n\n[enum.device_type]\n", "\n" + QUARTER + "\n[enum.device_type]\nreserved = [3]\n"),
     ],
-    "layers.toml": [
+    "layers_activation.toml": [
         (
             'sig = "(inplace: bool = false)"',
             'sig = "(fast: bool = true since 2, inplace: bool = false, scale: f64 = 2.0 since 2, '

@@ -37,9 +37,9 @@ def generate(house: Path, *flags: str) -> str:
 # What breaks a program: the file, what is replaced in it, and a word of the promise.
 BROKEN = {
     "an argument is added": (
-        "nn.toml",
+        "conv.toml",
         [
-            ("groups: i64 = 1)", "groups: i64 = 1, n: i64 = 0)"),
+            ("i64[2] = [1, 1], groups: i64 = 1)", "i64[2] = [1, 1], groups: i64 = 1, n: i64 = 0)"),
             ("[fn.conv2d]", '[fn.conv2d]\nargs.n = "N."'),
         ],
         "dt_conv2d",

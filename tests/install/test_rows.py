@@ -73,7 +73,8 @@ def test_words_of_pytorch_that_are_left_out():
 
 def test_functions_of_a_schedule():
     """What a rate's formula may call is known in the core and imported in Python."""
-    row = {"sig": "()", "lr": "lr * sqrt(1 / max(epoch, 4))", "doc": "One for the tests."}
+    rate = "lr * sqrt(1 / max(epoch, 4))"
+    row = {"sig": "()", "lr": rate, "closed": rate, "doc": "One for the tests."}
     files = schedules.generate(Schema(schedules={"Root": _schedule(row)}))
     assert "std::sqrt" in files["core/optim/schedules.gen.cpp"]
     assert "std::fmax" in files["core/optim/schedules.gen.cpp"]

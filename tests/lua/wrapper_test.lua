@@ -290,10 +290,11 @@ check.case("checkpoints, NumPy's files and tables", function()
   local file = io.open(path, "w")
   file:write("a;b\n1;2\n3;x\n")
   file:close()
-  local values, columns = dt.utils.data.read_csv(path, {columns = {"a"}, delimiter = ";"})
+  local read_csv = dt.utils.data.read_csv
+  local values, columns = read_csv(path, {columns = {"a"}, delimiter = ";"})
   check.same(total(values), 4)
   check.same(columns[1], "a")
-  check.error("line 3, column 2 'b': 'x' is no number", dt.utils.data.read_csv, path, {delimiter = ";"})
+  check.error("line 3, column 2 'b': 'x' is no number", read_csv, path, {delimiter = ";"})
   os.remove(path)
 end)
 

@@ -92,6 +92,12 @@ def is_documented(row: Row, dtype: str) -> bool:
             return whole and any(0 in s for s in sizes)
         case "inner" | "tensordot":
             return dtype == "bool"
+        case "local_response_norm":
+            return dtype == "int64"
+        case "kl_div":  # PyTorch writes into the input's size
+            return sizes[0] != sizes[1]
+        case "cov":  # PyTorch's own step in place is refused
+            return sizes[0] == ()
         case "linear_activation":  # PyTorch is given two steps: the second takes no part here
             return dtype == "bool"
         case "sort" | "argsort" | "topk" | "kthvalue" | "median_dim" | "nanmedian_dim":

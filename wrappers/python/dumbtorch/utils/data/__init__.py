@@ -1,6 +1,6 @@
 """Datasets, samplers and the loader that serves them in batches."""
 
-from ..._ops import read_idx
+from ..._ops import load_npy, load_npz, read_csv, read_idx, save_npy, save_npz
 from .collate import default_collate, default_convert
 from .dataset import (
     ChainDataset,
@@ -26,5 +26,6 @@ __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset",
     "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
     "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate",
-    "default_convert", "get_worker_info", "random_split", "read_idx",
+    "default_convert", "get_worker_info", "load_npy", "load_npz", "random_split", "read_csv", "read_idx", "save_npy",
+    "save_npz",
 ]  # fmt: skip
