@@ -71,7 +71,7 @@ demo: setup-demo build
 test: setup-tests build
 	@cmake --build build --target dt_tests
 	@ctest --test-dir build --output-on-failure --no-tests=error
-	@$(PY) -m pytest $(ARGS)
+	@$(PY) -m pytest -n 2 --dist loadfile $(ARGS)
 
 bench: setup-tests build
 	@$(PY) benchmarks/bench.py $(ARGS)
