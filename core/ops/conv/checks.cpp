@@ -18,10 +18,11 @@ std::string product_of(const Dims& sizes) {
   return s;
 }
 
-// "stride_height: 1 stride_width: 2": a line's one number is the width of an image.
-std::string by_name(const char* what, const Dims& values) {
+// "stride_height: 1 stride_width: 2". A line is an image of one row: `of_row` is the number there.
+std::string by_name(const char* what, Dims values, int64_t of_row) {
   static const char* const kNames[] = {"depth", "height", "width"};
-  std::string s = values.size() == 1 ? text(what, "_height: ", what[0] == 'o' ? 0 : 1) : "";
+  if (values.size() == 1) values.insert(0, of_row);
+  std::string s;
   for (int d = 0; d < values.size(); ++d)
     s += text(s.empty() ? "" : " ", what, "_", kNames[3 - values.size() + d], ": ", values[d]);
   return s;
@@ -91,8 +92,8 @@ void check_output_padding(const ConvSettings& c, const Dims& more) {
   for (int d = 0; d < c.dims(); ++d) {
     DT_CHECK(more[d] < c.stride[d] || more[d] < c.dilation[d], kRuntimeError,
              "output padding must be smaller than either stride or dilation, but got ",
-             by_name("output_padding", more), " ", by_name("stride", c.stride), " ",
-             by_name("dilation", c.dilation));
+             by_name("output_padding", more, 0), " ", by_name("stride", c.stride, 1), " ",
+             by_name("dilation", c.dilation, 1));
   }
 }
 
@@ -144,8 +145,7 @@ void check_conv_transpose(const Tensor& x, const Tensor& weight, const Tensor& b
         n > 0 || x.size(0) == 0, kRuntimeError,
         "Only zero batch or zero channel inputs are supported, but got input shape: ", x.sizes());
     DT_CHECK(n <= INT32_MAX, kRuntimeError, "input of size ", x.sizes(), " is too large");
-    const int64_t size = (n - 1) * c.stride[d] - 2 * c.padding[d] +
-                         c.extent(d, weight.size(d + 2)) + output_padding[d];
+    const int64_t size = c.transposed_size(d, n, weight.size(d + 2), output_padding[d]);
     DT_CHECK(size > 0, kRuntimeError, "Given input size per channel: (",
              product_of(IntList(x.sizes().data() + 2, c.dims())),
              "). Calculated output size per channel is too small: dimension ", d, " has ", size);

@@ -15,6 +15,10 @@ struct ConvSettings {
   int dims() const { return stride.size(); }
   // From the first to behind the last element of a window of `size` elements.
   int64_t extent(int d, int64_t size) const { return dilation[d] * (size - 1) + 1; }
+  // What the transpose makes of `size` elements.
+  int64_t transposed_size(int d, int64_t size, int64_t window, int64_t output_padding) const {
+    return (size - 1) * stride[d] - 2 * padding[d] + extent(d, window) + output_padding;
+  }
 };
 
 // n numbers, or one that stands for all; none so large that a sum or product of two overflows.

@@ -16,27 +16,15 @@
 namespace dt {
 namespace {
 
-Dims window_numbers(const char* name, IntList values, int n) {
-  check_window_numbers(name, values, n);
-  return values.size() == 1 ? Dims(n, values[0]) : Dims(values);
-}
-
 ConvSettings conv_settings(int dims, IntList stride, IntList padding, IntList dilation,
                            int64_t groups) {
   return {window_numbers("stride", stride, dims), window_numbers("padding", padding, dims),
           window_numbers("dilation", dilation, dims), groups};
 }
 
-// Of the last two dimensions; a line's window has one row.
 ConvGeometry geometry_of_images(const Tensor& weight, const ConvSettings& c) {
-  const int n = c.dims();
-  ConvGeometry g{Window(n == 1 ? 1 : weight.size(-2), weight.size(-1)), c.groups};
-  for (int d = n == 1 ? 1 : 0; d < 2; ++d) {
-    g.window.stride[d] = c.stride[n - 2 + d];
-    g.window.padding[d] = c.padding[n - 2 + d];
-    g.window.dilation[d] = c.dilation[n - 2 + d];
-  }
-  return g;
+  const Dims size(IntList(weight.sizes().data() + 2, c.dims()));
+  return {Window(size, c.stride, c.padding, c.dilation), c.groups};
 }
 
 Depth depth_of(const Tensor& weight, const ConvSettings& c) {
@@ -79,10 +67,8 @@ Tensor convolve(const char* op, const Tensor& input, const Tensor& weight, const
 Dims transposed_sizes(const Tensor& x, const Tensor& weight, const ConvSettings& c,
                       const Dims& output_padding) {
   Dims sizes{x.size(0), weight.size(1) * c.groups};
-  for (int d = 0; d < c.dims(); ++d) {
-    sizes.push_back((x.size(d + 2) - 1) * c.stride[d] - 2 * c.padding[d] +
-                    c.extent(d, weight.size(d + 2)) + output_padding[d]);
-  }
+  for (int d = 0; d < c.dims(); ++d)
+    sizes.push_back(c.transposed_size(d, x.size(d + 2), weight.size(d + 2), output_padding[d]));
   return sizes;
 }
 

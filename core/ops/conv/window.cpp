@@ -4,6 +4,11 @@
 
 namespace dt {
 
+Dims window_numbers(const char* name, IntList values, int n) {
+  check_window_numbers(name, values, n);
+  return values.size() == 1 ? Dims(n, values[0]) : Dims(values);
+}
+
 IntPair int_pair(const char* name, IntList values) {
   check_window_numbers(name, values, 2);
   return {values[0], values.back()};

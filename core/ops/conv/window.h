@@ -9,13 +9,25 @@ namespace dt {
 
 using IntPair = std::array<int64_t, 2>;  // height, width
 
-// One number means both.
+// n numbers of the user's, or one that stands for all; in an image two.
+Dims window_numbers(const char* name, IntList values, int n);
 IntPair int_pair(const char* name, IntList values);
 
 struct Window {
   IntPair size, stride{1, 1}, padding{0, 0}, dilation{1, 1};
 
   Window(int64_t height, int64_t width) : size{height, width} {}
+  // Of the last two of n spatial dimensions; a line's window has one row.
+  Window(const Dims& sizes, const Dims& strides, const Dims& paddings, const Dims& dilations)
+      : size{1, 1} {
+    const int n = sizes.size();
+    for (int d = n == 1 ? 1 : 0; d < 2; ++d) {
+      size[d] = sizes[n - 2 + d];
+      stride[d] = strides[n - 2 + d];
+      padding[d] = paddings[n - 2 + d];
+      dilation[d] = dilations[n - 2 + d];
+    }
+  }
 
   // From the window's first to behind its last element.
   int64_t extent(int d) const { return dilation[d] * (size[d] - 1) + 1; }

@@ -1,7 +1,7 @@
 // Adaptive pooling: windows that cover a dimension as equally as can be. Where they are equal, they
 // are usual ones. Otherwise each window gets a copy of its elements, and all as many as the
 // largest, so that usual ones fit again; what a window has too many repeats its last element.
-#include "core/ops/conv/checks.h"
+#include "core/ops/conv/window.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
@@ -14,11 +14,6 @@
 
 namespace dt {
 namespace {
-
-Dims output_numbers(IntList output_size, int n) {
-  check_window_numbers("output_size", output_size, n);
-  return output_size.size() == 1 ? Dims(n, output_size[0]) : Dims(output_size);
-}
 
 // The windows of one dimension.
 struct Cover {
@@ -72,8 +67,8 @@ Tensor mean_of_uneven(const Tensor& x, int dim, const Cover& cover) {
 
 Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int dims,
                     IntList output_size) {
-  const Dims windows = output_numbers(output_size, dims);
-  check_adaptive_pool(op, kernel, dims, input, windows);
+  const Dims windows = window_numbers("output_size", output_size, dims);
+  check_adaptive_pool(op, kernel, dims, false, input, windows);
   const int first = input.ndim() - dims;
   if (!is_floating(input.dtype())) {  // without elements
     Dims sizes = input.sizes();
@@ -116,8 +111,8 @@ using MaxPool = std::tuple<Tensor, Tensor> (*)(const Tensor&, IntList, std::opti
 
 std::tuple<Tensor, Tensor> adaptive_max(const char* op, const char* kernel, const Tensor& input,
                                         int dims, IntList output_size, MaxPool pool) {
-  const Dims windows = output_numbers(output_size, dims);
-  check_adaptive_pool(op, kernel, dims, input, windows);
+  const Dims windows = window_numbers("output_size", output_size, dims);
+  check_adaptive_pool(op, kernel, dims, true, input, windows);
   const int first = input.ndim() - dims;
   Tensor x = input;
   std::vector<Tensor> sources(dims);

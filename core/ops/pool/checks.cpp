@@ -76,13 +76,13 @@ void check_avg_pool(const Tensor& x, const Dims& sizes) {
   check_floating(x, x.ndim() == 5 ? "avg_pool3d_out_frame" : "avg_pool2d");
 }
 
-void check_adaptive_pool(const char* op, const char* kernel, int dims, const Tensor& input,
-                         const Dims& output_size) {
+void check_adaptive_pool(const char* op, const char* kernel, int dims, bool is_max,
+                         const Tensor& input, const Dims& output_size) {
   DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError, op, "(): Expected ",
            dims + 1, "D or ", dims + 2, "D tensor, but got ", input.sizes());
-  // The mean of all is NaN then.
-  const bool is_mean_of_all = dims > 1 && op[9] == 'a' && output_size == Dims(dims, 1);
-  const bool wants_channels = dims == 3 || op[9] == 'm';
+  // The mean of nothing at all is NaN.
+  const bool is_mean_of_all = dims > 1 && !is_max && output_size == Dims(dims, 1);
+  const bool wants_channels = dims == 3 || is_max;
   for (int d = wants_channels ? 1 : input.ndim() - dims; d < input.ndim(); ++d) {
     DT_CHECK(input.size(d) > 0 || is_mean_of_all, kRuntimeError, op,
              "(): Expected input to have non-zero size for non-batch dimensions, but input has "
@@ -101,6 +101,10 @@ void check_unpool(int dims, const Tensor& input, const Tensor& indices) {
   DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError,
            "Input to max_unpooling", dims, "d should be a ", dims + 1, "d or ", dims + 2,
            "d Tensor, but got a tensor with ", input.ndim(), " dimensions.");
+  for (int d = input.ndim() - dims; d < input.ndim(); ++d) {
+    DT_CHECK(input.size(d) <= INT32_MAX, kRuntimeError, "input of size ", input.sizes(),
+             " is too large");
+  }
   DT_CHECK(indices.dtype() == kIndexDType, kRuntimeError,
            "elements in indices should be type int64 but got: ", type_word(indices.dtype()));
   DT_CHECK(indices.sizes() == input.sizes(), kRuntimeError,

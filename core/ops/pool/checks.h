@@ -22,8 +22,8 @@ void check_pool_window(const PoolSettings& p);
 // Of an input that has a batch; `sizes` are those of the result.
 void check_max_pool(const Tensor& x, const Dims& sizes);
 void check_avg_pool(const Tensor& x, const Dims& sizes);
-void check_adaptive_pool(const char* op, const char* kernel, int dims, const Tensor& input,
-                         const Dims& output_size);
+void check_adaptive_pool(const char* op, const char* kernel, int dims, bool is_max,
+                         const Tensor& input, const Dims& output_size);
 void check_unpool(int dims, const Tensor& input, const Tensor& indices);
 // `sizes` are the spatial ones that were asked for, `usual` those that they must be near to.
 void check_unpooled_count(int dims, int64_t given);

@@ -2,7 +2,6 @@
 // steps, its frames and then along its depth.
 #include "core/ops/pool.gen.h"
 
-#include "core/ops/conv/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
 #include "core/ops/pointwise.gen.h"
@@ -17,33 +16,20 @@
 namespace dt {
 namespace {
 
-Dims pool_numbers(const char* name, IntList values, int n) {
-  check_window_numbers(name, values, n);
-  return values.size() == 1 ? Dims(n, values[0]) : Dims(values);
-}
-
 PoolSettings pool_settings(int dims, IntList size, std::optional<IntList> stride, IntList padding,
                            IntList dilation, bool ceil_mode) {
   PoolSettings p;
-  p.size = pool_numbers("kernel_size", size, dims);
+  p.size = window_numbers("kernel_size", size, dims);
   // PyTorch takes an empty list for an absent one.
-  p.stride = stride && !stride->empty() ? pool_numbers("stride", *stride, dims) : p.size;
-  p.padding = pool_numbers("padding", padding, dims);
-  p.dilation = pool_numbers("dilation", dilation, dims);
+  p.stride = stride && !stride->empty() ? window_numbers("stride", *stride, dims) : p.size;
+  p.padding = window_numbers("padding", padding, dims);
+  p.dilation = window_numbers("dilation", dilation, dims);
   p.ceil_mode = ceil_mode;
   return p;
 }
 
-// Of the last two dimensions; a line's window has one row.
 Pooling pooling_of_images(const PoolSettings& p) {
-  const int n = p.dims();
-  Pooling q{Window(n == 1 ? 1 : p.size[n - 2], p.size[n - 1]), p.ceil_mode};
-  for (int d = n == 1 ? 1 : 0; d < 2; ++d) {
-    q.window.stride[d] = p.stride[n - 2 + d];
-    q.window.padding[d] = p.padding[n - 2 + d];
-    q.window.dilation[d] = p.dilation[n - 2 + d];
-  }
-  return q;
+  return {Window(p.size, p.stride, p.padding, p.dilation), p.ceil_mode};
 }
 
 Pooling pooling_of_depth(const PoolSettings& p) {

@@ -68,23 +68,19 @@ def is_documented(row: Row, dtype: str) -> bool:
             return dilated or sizes[1][1:2] == (0,)
         case "max_pool1d" | "lp_pool1d" | "lp_pool2d" | "lp_pool3d":
             return whole
-        case "adaptive_avg_pool1d" | "adaptive_avg_pool2d" if (
-            0 in sizes[0][-int(row.op[-2]) - 1 :][:1]
-        ):
+        case "adaptive_avg_pool1d" if 0 in sizes[0][-2:-1]:
             return True  # PyTorch's gradient is refused where there are no channels
+        case "adaptive_avg_pool2d" if 0 in sizes[0][-3:-2]:
+            return True
         case name if "avg_pool" in name:
             return dtype == "int64"
         case "index_add":  # into a tensor without elements: indices are checked
             return 0 in sizes[0]
         case "addmm":  # of integers that have nothing to multiply, with a fraction for beta
             return whole and 0 in sizes[1]
-        case "gumbel_softmax" | "group_norm":
+        case "gumbel_softmax" | "group_norm" | "instance_norm":
             return 0 in sizes[0]
-        case (
-            "multi_margin_loss" | "multilabel_margin_loss"
-        ):  # PyTorch's is memory that nobody has written
-            return 0 in sizes[0]
-        case "instance_norm":  # PyTorch looks for the first channel
+        case "multi_margin_loss" | "multilabel_margin_loss":  # PyTorch's: memory nobody has written
             return 0 in sizes[0]
         case "addmv":  # PyTorch leaves out that the input broadcasts, and bools need no kernel
             return 0 in sizes[1]
