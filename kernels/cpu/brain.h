@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kernels/calls/linalg.gen.h"
-#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/gemm_parts.h"
 
 #if defined(__AVX512F__)
 #include <immintrin.h>

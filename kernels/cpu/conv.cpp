@@ -85,7 +85,7 @@ int64_t correlation_bytes(const dt_stream* stream, const Correlation<T>& k) {
 template <class T>
 void run_correlation(const dt_stream* stream, const Correlation<T>& k, void* workspace) {
   if (is_pointwise(k)) {
-    run_gemm(stream, pointwise_gemm(k), Workspace(workspace));
+    run_gemm(stream, pointwise_gemm(k), workspace);
   } else if (is_depthwise(k)) {
     depthwise(stream, k, Workspace(workspace));
   } else {

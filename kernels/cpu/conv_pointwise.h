@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cpu/conv_correlate.h"
+#include "kernels/cpu/gemm.h"
 
 namespace dt::cpu {
 namespace {

@@ -11,7 +11,9 @@
 #pragma once
 
 #include "kernels/cpu/conv_stage.h"
-#include "kernels/cpu/gemm.h"
+#include "kernels/cpu/gemm_pack.h"
+#include "kernels/cpu/micro.h"
+#include "kernels/cpu/workers.h"
 
 namespace dt::cpu {
 namespace {

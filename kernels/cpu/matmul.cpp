@@ -50,7 +50,7 @@ int32_t multiply_float(const dt_stream* stream, const calls::Matmul& call) {
   if (is_thin(g)) {
     run_thin(stream, g);
   } else {
-    run_gemm(stream, g, Workspace(call.workspace));
+    run_gemm(stream, g, call.workspace);
   }
   return DT_KERNEL_OK;
 }

@@ -172,10 +172,15 @@ void run_tile(const Tile& tile) {
   run_tile_inputs<F, kOutput, T, kForm>(tile, typename IndicesTo<F::n_in>::type());
 }
 
+// Formulas that cost more are compiled for rows alone: a number among their inputs fills a row first,
+// which does not show beside them.
+constexpr int kMostScalarFormOperations = 12;
+
 template <class F, int kOutput, class T>
 inline void add_output(Elementwise& op) {
   op.function[kOutput][kVectors] = run_tile<F, kOutput, T, kVectors>;
-  if constexpr (F::n_in == 2 && !IsGradient<F, T>::value) {
+  if constexpr (F::n_in == 2 && !IsGradient<F, T>::value &&
+                probe<F, kOutput, T>().operations <= kMostScalarFormOperations) {
     op.function[kOutput][kSecondScalar] = run_tile<F, kOutput, T, kSecondScalar>;
     op.function[kOutput][kFirstScalar] = run_tile<F, kOutput, T, kFirstScalar>;
   } else {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include "kernels/cpu/gemm.h"
+#include "kernels/cpu/simd.h"
+#include "kernels/cpu/workers.h"
 
 namespace dt::cpu {
 namespace {

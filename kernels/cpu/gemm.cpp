@@ -1,0 +1,320 @@
+// Matrix products over arbitrary strides, blocked for the caches.
+//
+// Threads share nothing: a product is cut into parts, blocks of y, and whoever takes a part works
+// it off alone, with packed copies of its own, which therefore stay in the caches of its core. A
+// part walks over blocks of rows and of k. In a block it meets panels of b, kTileCols wide, which
+// stay in the first-level cache while panels of a, up to kTileRows high, pass by from the second
+// level. An operand whose strides the tile kernel cannot use well is packed first: b once, a block
+// by block. How the work is cut does not change the order in which an element's products are added,
+// so results do not depend on the number of threads.
+#include "kernels/cpu/gemm.h"
+
+#include "kernels/cpu/gemm_pack.h"
+#include "kernels/cpu/gemm_parts.h"
+
+namespace dt::cpu {
+namespace {
+
+// How one part is worked off.
+struct GemmPlan {
+  int64_t height, a_panels, b_panels;  // panels of a are `height` rows high
+  int64_t b_in_place;                  // the panels of b before this one are used where they are
+  int64_t k_block;                     // how much of k a tile kernel works off at a time
+  int64_t rows_per_block;              // whole panels
+  int64_t batch_group,
+      k_group;       // what of b is packed and multiplied before the next is packed
+  int64_t b_copies;  // packed matrices: 1 when the batch shares b
+  bool pack_a;
+};
+
+// How much of b is packed at a time: what stays in the second-level cache until it is used, if y
+// stays there too; else more, because each part of k costs a pass over y.
+constexpr int64_t kNearBytes = int64_t{1} << 20, kFarBytes = int64_t{1} << 25;
+
+// How much of k is packed at a time. Lanes that are contiguous are read as far as the panels reach,
+// a few steps of k at a time, because reading a narrow strip of a wide matrix would touch a new
+// page with every step.
+inline int64_t pack_step(int64_t lane_stride, int64_t k_count) {
+  return lane_stride == 1 ? 8 : k_count;
+}
+
+// Whether rows that lie `stride` elements apart crowd into a few sets of a first-level cache.
+template <class T>
+inline bool crowds_cache(int64_t stride) {
+  return stride * static_cast<int64_t>(sizeof(T)) % 2048 == 0;
+}
+
+// a can stay where it is unless many panels of b will read it. Columns that are contiguous are read
+// in strips, each from another cache line: they bear fewer readers than contiguous rows.
+template <class T>
+inline bool use_a_in_place(const Gemm<T>& g) {
+  if (g.n <= kTileCols<T>) return true;
+  const int64_t line = g.a.col == 1 ? g.a.row : g.a.col;  // distance of two lines of a
+  if (g.k * line * static_cast<int64_t>(sizeof(T)) <= 32768) return true;
+  if (g.a.col != 1 && g.a.row != 1) return false;
+  return !crowds_cache<T>(line) && g.n <= (g.a.col == 1 ? 32 : 4) * kTileCols<T>;
+}
+
+// b can stay where it is if its rows are contiguous, and it pays if few panels of a will read it or
+// it is small.
+template <class T>
+inline bool use_b_in_place(const Gemm<T>& g) {
+  if (g.b.col != 1) return false;
+  if (g.m <= 2 * kTileRows) return true;
+  const int64_t bytes = g.k * g.b.row * static_cast<int64_t>(sizeof(T));
+  if (bytes <= 32768) return true;
+  return g.m <= (bytes <= 262144 ? 12 : 6) * kTileRows && !crowds_cache<T>(g.b.row);
+}
+
+// Chooses how much of b is packed at a time.
+template <class T>
+void divide_packing(const Gemm<T>& g, GemmPlan* plan) {
+  const int64_t lanes = (plan->b_panels - plan->b_in_place) * kTileCols<T>;
+  const int64_t y_bytes = g.m * g.n * static_cast<int64_t>(sizeof(T));
+  const int64_t bytes = y_bytes <= kNearBytes ? kNearBytes : kFarBytes;
+  const int64_t room = bytes / static_cast<int64_t>(sizeof(T)) / max<int64_t>(1, lanes);
+  plan->k_group = g.k;
+  plan->batch_group = g.batch;
+  if (room < g.k) {
+    plan->k_group = max<int64_t>(1, room / plan->k_block) * plan->k_block;
+    plan->batch_group = 1;
+  } else if (g.b.batch != 0) {
+    plan->batch_group = min(g.batch, max<int64_t>(1, room / max<int64_t>(1, g.k)));
+  }
+  plan->b_copies = g.b.batch == 0 ? 1 : plan->batch_group;
+}
+
+// A block of a fits into the second-level cache; blocks are of even height.
+inline int64_t panels_per_block(int64_t a_panels) {
+  constexpr int64_t kMost = 20;
+  return ceil_div(a_panels, ceil_div(a_panels, kMost));
+}
+
+template <class T>
+GemmPlan plan_gemm(const Gemm<T>& g) {
+  constexpr int64_t kBlock = 256;
+  GemmPlan plan = {};
+  plan.height = ceil_div(g.m, ceil_div(g.m, kTileRows));
+  plan.a_panels = ceil_div(g.m, plan.height);
+  plan.b_panels = ceil_div(g.n, kTileCols<T>);
+  // Tiles read whole vectors of b, so an incomplete last panel is packed, with zeros behind its
+  // columns.
+  plan.b_in_place = use_b_in_place(g) ? g.n / kTileCols<T> : 0;
+  const int64_t blocks = max<int64_t>(1, ceil_div(g.k, kBlock));
+  plan.k_block = max<int64_t>(1, ceil_div(g.k, blocks));
+  plan.rows_per_block = plan.height * panels_per_block(plan.a_panels);
+  plan.pack_a = !use_a_in_place(g);
+  divide_packing(g, &plan);
+  return plan;
+}
+
+template <class T>
+struct GemmScratch {
+  T *packed_b, *packed_a;
+
+  GemmScratch(const GemmPlan& plan, Workspace* workspace) {
+    packed_b = workspace->take<T>(plan.b_copies * (plan.b_panels - plan.b_in_place) * kTileCols<T> *
+                                  plan.k_group);
+    packed_a = workspace->take<T>(plan.pack_a ? plan.rows_per_block * plan.k_block : 0);
+  }
+};
+
+// A panel of a or b from some k on. A lane is a row of a or a column of b.
+template <class T>
+struct Panel {
+  const T* data;
+  int64_t lane, k;  // strides
+};
+
+// What is multiplied with one packing of b: some batches, a range of k.
+template <class T>
+struct GemmGroup {
+  const Gemm<T>& g;
+  const GemmPlan& plan;
+  const GemmScratch<T>& scratch;
+  int64_t batch_begin, batch_end, k_begin, k_end;
+
+  T* packed_b(int64_t batch, int64_t panel, int64_t k) const {
+    const int64_t copy = plan.b_copies == 1 ? 0 : batch - batch_begin;
+    const int64_t index = copy * (plan.b_panels - plan.b_in_place) + panel - plan.b_in_place;
+    return scratch.packed_b + (index * (k_end - k_begin) + k - k_begin) * kTileCols<T>;
+  }
+
+  Panel<T> b_panel(int64_t batch, int64_t panel, int64_t k) const {
+    if (panel >= plan.b_in_place) return {packed_b(batch, panel, k), 1, kTileCols<T>};
+    return {g.b.at(batch, k, panel * kTileCols<T>), g.b.col, g.b.row};
+  }
+
+  // Some rows of one matrix, in the block [k0, k1) of k.
+  struct Block {
+    int64_t batch, i0, i1, k0, k1;
+  };
+
+  void pack_b() const;
+  Panel<T> pack_a(const Block& at) const;
+  TileOutput<T> output(int64_t batch, int64_t i, int64_t j, int64_t k) const;
+  Ahead<T> next_panel(const Block& at, int64_t j) const;
+  void multiply_block(const Block& at, const Panel<T>& a) const;
+  void multiply_rows(int64_t batch, int64_t i0) const;
+};
+
+template <class T>
+void GemmGroup<T>::pack_b() const {
+  const int64_t step = pack_step(g.b.col, plan.k_block);
+  const int64_t copies = plan.b_copies == 1 ? 1 : batch_end - batch_begin;
+  for (int64_t copy = 0; copy < copies; ++copy) {
+    const int64_t batch = batch_begin + copy;
+    for (int64_t k = k_begin; k < k_end; k += step) {
+      for (int64_t panel = plan.b_in_place; panel < plan.b_panels; ++panel) {
+        const int64_t j = panel * kTileCols<T>;
+        pack_panel(packed_b(batch, panel, k), kTileCols<T>, g.b.at(batch, k, j), g.b.col,
+                   min<int64_t>(kTileCols<T>, g.n - j), g.b.row, min(step, k_end - k));
+      }
+    }
+  }
+}
+
+// The first panel of the block's rows of a; the others follow it at a distance of height * lane, or
+// are packed densely.
+template <class T>
+Panel<T> GemmGroup<T>::pack_a(const Block& at) const {
+  if (!plan.pack_a) return {g.a.at(at.batch, at.i0, at.k0), g.a.row, g.a.col};
+  const int64_t step = pack_step(g.a.row, at.k1 - at.k0);
+  for (int64_t k = at.k0; k < at.k1; k += step) {
+    for (int64_t i = at.i0; i < at.i1; i += plan.height) {
+      T* panel = scratch.packed_a + (i - at.i0) * (at.k1 - at.k0);
+      pack_panel(panel + (k - at.k0) * plan.height, plan.height, g.a.at(at.batch, i, k), g.a.row,
+                 min(plan.height, at.i1 - i), g.a.col, min(step, at.k1 - k));
+    }
+  }
+  return {scratch.packed_a, 1, plan.height};
+}
+
+// Where the sums of a tile go. All but the first block of k add to what is there; so does the first
+// when y already holds beta * c.
+template <class T>
+TileOutput<T> GemmGroup<T>::output(int64_t batch, int64_t i, int64_t j, int64_t k) const {
+  TileOutput<T> out = {g.y.at(batch, i, j), g.y.row, nullptr, 0, nullptr, g.alpha, T(1)};
+  if (k == 0 && g.c.data != nullptr && g.c.col == 1) {
+    out.c = g.c.at(batch, i, j), out.c_row = g.c.row, out.beta = g.beta;
+  } else if (k > 0 || g.c.data != nullptr) {
+    out.c = out.y, out.c_row = out.y_row;
+  }
+  return out;
+}
+
+// The tiles of one panel of b share the work of fetching the next one.
+template <class T>
+Ahead<T> GemmGroup<T>::next_panel(const Block& at, int64_t j) const {
+  const int64_t next = j + kTileCols<T>, tiles = ceil_div(at.i1 - at.i0, plan.height);
+  const int64_t panel = (next < g.n ? next : 0) / kTileCols<T>;
+  if (panel < plan.b_in_place) return {b_panel(at.batch, panel, at.k0).data, 0};
+  return {packed_b(at.batch, panel, next < g.n ? at.k0 : at.k1), ceil_div(kTileCols<T>, tiles)};
+}
+
+// y[i0:i1] (+)= alpha * a[i0:i1, k0:k1] @ b[k0:k1].
+template <class T>
+void GemmGroup<T>::multiply_block(const Block& at, const Panel<T>& a) const {
+  const int64_t length = at.k1 - at.k0;
+  const int64_t a_panel = plan.pack_a ? plan.height * length : plan.height * a.lane;
+  for (int64_t j = 0; j < g.n; j += kTileCols<T>) {
+    const Panel<T> b = b_panel(at.batch, j / kTileCols<T>, at.k0);
+    const int64_t cols = min<int64_t>(kTileCols<T>, g.n - j);
+    const T* a_data = a.data;
+    Ahead<T> ahead = next_panel(at, j);
+    for (int64_t i = at.i0; i < at.i1; i += plan.height, a_data += a_panel) {
+      const int64_t rows = min(plan.height, at.i1 - i);
+      const TileOutput<T> out = output(at.batch, i, j, at.k0);
+      if (cols <= kLanes<T>) {
+        outer_tile<T, 1>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
+                         ahead);
+      } else {
+        outer_tile<T, 2>(rows, length, a_data, a.lane, a.k, b.data, EvenRows{b.k}, cols, out,
+                         ahead);
+      }
+      ahead.data += length * ahead.step;
+    }
+  }
+}
+
+// y = beta * c, for a c that the tile kernel cannot read in vectors.
+template <class T>
+void scale_c(const Gemm<T>& g, int64_t batch, int64_t i0, int64_t i1) {
+  for (int64_t i = i0; i < i1; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) *g.y.at(batch, i, j) = g.beta * *g.c.at(batch, i, j);
+  }
+}
+
+template <class T>
+void GemmGroup<T>::multiply_rows(int64_t batch, int64_t i0) const {
+  Block at = {batch, i0, min(i0 + plan.rows_per_block, g.m), k_begin, k_begin};
+  if (k_begin == 0 && g.c.data != nullptr && g.c.col != 1) scale_c(g, batch, at.i0, at.i1);
+  do {  // once even if k is empty: y = beta * c
+    at.k1 = min(at.k0 + plan.k_block, k_end);
+    multiply_block(at, pack_a(at));
+    at.k0 = at.k1;
+  } while (at.k0 < k_end);
+  if (k_end == g.k) activate_block(g, batch, at.i0, at.i1, 0, g.n);
+}
+
+// The whole product, by the calling thread.
+template <class T>
+void run_part(const Gemm<T>& g, Workspace workspace) {
+  const GemmPlan plan = plan_gemm(g);
+  const GemmScratch<T> scratch(plan, &workspace);
+  for (int64_t batch = 0; batch < g.batch; batch += plan.batch_group) {
+    const int64_t batch_end = min(batch + plan.batch_group, g.batch);
+    int64_t k = 0;
+    do {
+      const int64_t k_end = min(k + plan.k_group, g.k);
+      const GemmGroup<T> group = {g, plan, scratch, batch, batch_end, k, k_end};
+      if (plan.b_in_place < plan.b_panels) group.pack_b();
+      for (int64_t n = batch; n < batch_end; ++n) {
+        for (int64_t i = 0; i < g.m; i += plan.rows_per_block) group.multiply_rows(n, i);
+      }
+      k = k_end;
+    } while (k < g.k);
+  }
+}
+
+// What any part may need: parts at the ends are smaller, and may be worked off in another way.
+template <class T>
+int64_t part_workspace(const Gemm<T>& g, const GemmParts& parts) {
+  int64_t bytes = 0;
+  for (int end = 0; end < 8; ++end) {
+    const Gemm<T> part =
+        part_at(g, parts, end & 1 ? parts.batch_parts - 1 : 0, end & 2 ? parts.row_parts - 1 : 0,
+                end & 4 ? parts.col_parts - 1 : 0);
+    Workspace workspace(nullptr);
+    GemmScratch<T>(plan_gemm(part), &workspace);
+    bytes = max(bytes, workspace.bytes());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+template <class T>
+int64_t gemm_workspace(const dt_stream* stream, const Gemm<T>& g) {
+  const GemmParts parts = cut_gemm(stream, g);
+  return min<int64_t>(parts.count(), stream->threads) * part_workspace(g, parts);
+}
+
+template <class T>
+void run_gemm(const dt_stream* stream, const Gemm<T>& g, void* workspace) {
+  const GemmParts parts = cut_gemm(stream, g);
+  const int64_t bytes = part_workspace(g, parts);
+  char* const scratch = static_cast<char*>(workspace);
+  for_each_item(stream, parts.count(), true, [&](int64_t index, int64_t worker) {
+    const int64_t row = index % parts.row_parts, rest = index / parts.row_parts;
+    run_part(part_at(g, parts, rest / parts.col_parts, row, rest % parts.col_parts),
+             Workspace(scratch + worker * bytes));
+  });
+}
+
+template int64_t gemm_workspace(const dt_stream*, const Gemm<float>&);
+template int64_t gemm_workspace(const dt_stream*, const Gemm<double>&);
+template void run_gemm(const dt_stream*, const Gemm<float>&, void*);
+template void run_gemm(const dt_stream*, const Gemm<double>&, void*);
+
+}  // namespace dt::cpu
