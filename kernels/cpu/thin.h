@@ -53,37 +53,23 @@ void dot_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
   }
 }
 
-// One row of a, and the rows of b contiguous: a sum of b's rows, eight at a time.
+// One row of a, and the rows of b contiguous: a sum of b's rows.
 template <class T>
 bool is_thin_sum(const Gemm<T>& g) {
   return g.m == 1 && g.b.col == 1;
 }
 
-constexpr int64_t kSumColumns = 512;  // sums kept on the stack
+constexpr int64_t kSumColumns = 4096;  // sums kept on the stack
 
-template <class T>
-inline void add_rows(T* sums, const T* a, int64_t a_stride, const T* b, int64_t b_stride,
-                     int64_t rows, int64_t cols) {
-  constexpr int kRows = 8;
-  int64_t k = 0;
-  for (; k + kRows <= rows; k += kRows) {
-    T factor[kRows];
-    for (int r = 0; r < kRows; ++r) factor[r] = a[(k + r) * a_stride];
-    for (int64_t j = 0; j < cols; ++j) {
-      T sum = sums[j];
-      for (int r = 0; r < kRows; ++r) sum += factor[r] * b[(k + r) * b_stride + j];
-      sums[j] = sum;
-    }
-  }
-  for (; k < rows; ++k) {
-    for (int64_t j = 0; j < cols; ++j) sums[j] += a[k * a_stride] * b[k * b_stride + j];
-  }
-}
-
+// Row after row, as long as they are: the processor fetches ahead what is read in order.
 template <class T>
 void sum_block(const Gemm<T>& g, int64_t batch, int64_t j0, int64_t j1) {
   T sums[kSumColumns] = {};
-  add_rows(sums, g.a.at(batch, 0, 0), g.a.col, g.b.at(batch, 0, j0), g.b.row, g.k, j1 - j0);
+  for (int64_t k = 0; k < g.k; ++k) {
+    const T factor = *g.a.at(batch, 0, k);
+    const T* const row = g.b.at(batch, k, j0);
+    for (int64_t j = 0; j < j1 - j0; ++j) sums[j] += factor * row[j];
+  }
   for (int64_t j = j0; j < j1; ++j) write_sum(g, batch, 0, j, sums[j - j0]);
 }
 
@@ -109,7 +95,8 @@ void run_thin(const dt_stream* stream, const Gemm<T>& g) {
   const int64_t cycles =
       thin.batch * thin.m * thin.n * thin.k * static_cast<int64_t>(sizeof(T)) / 32;
   const bool parallel = worth_threads(stream, cycles);
-  const int64_t share = ceil_div(thin.n, parallel ? 8 * stream->threads : 1);
+  const int64_t shares = !parallel ? 1 : inner ? 8 * stream->threads : stream->threads;
+  const int64_t share = ceil_div(thin.n, shares);
   const int64_t cols = min(kSumColumns, ceil_div(share, 64) * 64);
   const int64_t blocks = ceil_div(thin.n, cols);
   for_each_item(stream, thin.batch * blocks, parallel, [&](int64_t item, int64_t) {
