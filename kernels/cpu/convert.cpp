@@ -44,9 +44,9 @@ void store_run(void* y, int32_t dtype, int64_t stride, const From* x, int64_t n)
 }
 
 // What the kernels ask for.
-#define DT_RUNS(T)                                                                  \
-  template void load_run<T>(T*, const void*, int32_t, int64_t, int64_t);            \
-  template void load_truth<T>(T*, const void*, int32_t, int64_t, int64_t);          \
+#define DT_RUNS(T)                                                         \
+  template void load_run<T>(T*, const void*, int32_t, int64_t, int64_t);   \
+  template void load_truth<T>(T*, const void*, int32_t, int64_t, int64_t); \
   template void store_run<T>(void*, int32_t, int64_t, const T*, int64_t);
 DT_RUNS(int32_t)
 DT_RUNS(int64_t)

@@ -172,8 +172,8 @@ void run_tile(const Tile& tile) {
   run_tile_inputs<F, kOutput, T, kForm>(tile, typename IndicesTo<F::n_in>::type());
 }
 
-// Formulas that cost more are compiled for rows alone: a number among their inputs fills a row first,
-// which does not show beside them.
+// Formulas that cost more are compiled for rows alone: a number among their inputs fills a row
+// first, which does not show beside them.
 constexpr int kMostScalarFormOperations = 12;
 
 template <class F, int kOutput, class T>

@@ -207,6 +207,7 @@ class ReduceEngine {
  public:
   using T = typename Op::T;
   static constexpr int64_t kColumns = ReducePlan::kColumnBytes / sizeof(T);
+  static constexpr bool kAddsDoubles = std::is_same_v<Op, Fold<Sum<double>>>;
 
   ReduceEngine(const dt_stream* stream, const ReduceOperands& on, const Job& job)
       : stream_(stream),
@@ -215,6 +216,7 @@ class ReduceEngine {
         job_(job),
         plan_(plan(on)),
         is_native_(holds<T>(x_.dtype) && job.map == Map::kNone),
+        squares_floats_(kAddsDoubles && job.map == Map::kSquare && holds<float>(x_.dtype)),
         partial_(static_cast<T*>(on.workspace)) {}
 
   static ReducePlan plan(const ReduceOperands& on) {
@@ -308,10 +310,23 @@ class ReduceEngine {
 
   // ---- rows: one output at a time
 
+  bool is_read_in_place() const { return is_native_ || squares_floats_; }
+
+  void add_dense(T* state, int64_t offset, int64_t n) const {
+    if constexpr (kAddsDoubles) {
+      if (squares_floats_) {
+        state[0] = reduce_span<Sum<double>>(reinterpret_cast<const float*>(x_at(offset)), n,
+                                            [](auto v) { return v * v; });
+        return;
+      }
+    }
+    Op::add_span(state, reinterpret_cast<const T*>(x_at(offset)), n);
+  }
+
   void reduce_rows_of(int64_t block) const {
     const int64_t begin = block * plan_.width, end = min(plan_.outputs, begin + plan_.width);
     Walk at(plan_.kept, plan_.kept.n, begin);
-    if (is_native_ && plan_.has_dense_rows()) return reduce_dense_rows(&at, begin, end);
+    if (is_read_in_place() && plan_.has_dense_rows()) return reduce_dense_rows(&at, begin, end);
     for (int64_t i = begin; i < end; ++i, at.next()) {
       Pairwise<Op, 1> sums(1);
       finish(reduce_stream(at.x, 0, plan_.length, &sums), 1, at.y);
@@ -326,8 +341,7 @@ class ReduceEngine {
     T state[Op::kParts * kMost];
     for (int64_t i = begin; i < end; i += together) {
       const int64_t n = min(together, end - i), y = at->y;
-      for (int64_t k = 0; k < n; ++k, at->next())
-        Op::add_span(state + k, reinterpret_cast<const T*>(x_at(at->x)), plan_.length);
+      for (int64_t k = 0; k < n; ++k, at->next()) add_dense(state + k, at->x, plan_.length);
       finish(state, n, y);
     }
   }
@@ -335,14 +349,14 @@ class ReduceEngine {
   // Reduces elements [begin, end) of the output whose first element is at x.
   T* reduce_stream(int64_t x, int64_t begin, int64_t end, Pairwise<Op, 1>* sums) const {
     const Axis& inner = plan_.reduced.inner();
-    const bool is_dense = is_native_ && inner.x == 1;
+    const bool is_dense = is_read_in_place() && inner.x == 1;
     Walk outer(plan_.reduced, plan_.reduced.n - 1, begin / inner.size);
     int64_t at = begin % inner.size;
     while (begin < end) {
       const int64_t n = min(min(inner.size - at, end - begin), ReducePlan::kTile);
       const int64_t offset = x + outer.x + at * inner.x;
       if (is_dense && (n >= 256 || n == plan_.length)) {
-        Op::add_span(sums->next(), reinterpret_cast<const T*>(x_at(offset)), n);
+        add_dense(sums->next(), offset, n);
         sums->push(n);
         begin += n, at += n;
       } else {
@@ -457,7 +471,8 @@ class ReduceEngine {
   const dt_view& y_;
   const Job& job_;
   const ReducePlan plan_;
-  const bool is_native_;  // elements can be used where they are
+  const bool is_native_;       // elements can be used where they are
+  const bool squares_floats_;  // so can floats whose squares are added up
   T* partial_;
 };
 

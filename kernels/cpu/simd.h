@@ -51,39 +51,6 @@ inline VectorF64 multiply_add(VectorF64 a, VectorF64 b, VectorF64 c) {
 #endif
 }
 
-// Lanes [begin, end) of the vector at p, the others 0. Memory of the others is not touched, so p
-// may point outside of an array as long as those lanes lie inside.
-inline VectorF32 load_lanes(const float* p, int64_t begin, int64_t end) {
-#if defined(__AVX512F__)
-  return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << end) - (1u << begin)), p);
-#elif defined(__AVX2__)
-  const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-  const __m256i reached = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(end)), lane);
-  const __m256i before = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(begin)), lane);
-  return _mm256_maskload_ps(p, _mm256_andnot_si256(before, reached));
-#else
-  VectorF32 v = {};
-  for (int64_t i = begin; i < end; ++i) v[i] = p[i];
-  return v;
-#endif
-}
-
-inline VectorF64 load_lanes(const double* p, int64_t begin, int64_t end) {
-#if defined(__AVX512F__)
-  return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << end) - (1u << begin)), p);
-#else
-  VectorF64 v = {};
-  for (int64_t i = begin; i < end; ++i) v[i] = p[i];
-  return v;
-#endif
-}
-
-// The first n lanes, n in [0, lanes], without touching memory beyond them; the other lanes are 0.
-template <class T>
-inline Vector<T> load_first(const T* p, int64_t n) {
-  return load_lanes(p, 0, n);
-}
-
 inline void store_first(float* p, VectorF32 v, int64_t n) {
 #if defined(__AVX512F__)
   _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
