@@ -43,8 +43,8 @@ TYPES = {
 }
 # What lies in public modules and is the business of backends, of TorchScript and of PyTorch's own code.
 INTERNAL = re.compile(
-    r"(miopen|mkldnn|cudnn|fbgemm|quantized|native|parse|import_ir|unify|merge_type)_|Script|sym_|Sym[BFI]|"
-    r"u?int[1-7]$|bits?(\d+(x\d)?)?$|.*(_notes|torch_function|autocast.*|_kwargs|_names)$|"
+    r"(miopen|mkldnn|cudnn|fbgemm|quantized|native|parse|import_ir|unify|merge_type|autocast)_|\w+_autocast|Script|sym_|Sym[BFI]|"
+    r"u?int[1-7]$|bits?(\d+(x\d)?)?$|.*(_notes|torch_function(_\w+)?|_kwargs|_names)$|"
     r"(AVG|SUM|PRIVATE_OPS|AggregationType|DispatchKey|Tag|thread_safe_generator|init_num_threads|GRID_SAMPLE\w+)$"
 )
 

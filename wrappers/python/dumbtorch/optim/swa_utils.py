@@ -9,7 +9,8 @@ from copy import deepcopy
 from .. import _ops
 from .._types import int64
 from ..autograd.grad_mode import no_grad
-from ..nn.modules import BatchNorm1d, BatchNorm2d, BatchNorm3d, Module
+from ..nn.modules import Module
+from ..nn.modules.batchnorm import _BatchNorm
 from .optimizer import Optimizer
 from .schedule import LRScheduler, per_group
 
@@ -120,13 +121,13 @@ def _copy(pairs) -> None:
 def update_bn(loader, model, device=None) -> None:
     """Takes the running statistics of a model's batch norms anew: means over the batches of a loader. Of a batch
     that is a list or a tuple, the first part is the input."""
-    norms = [m for m in model.modules() if isinstance(m, (BatchNorm1d, BatchNorm2d, BatchNorm3d))]
+    norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not norms:
         return
     momenta, was_training = [norm.momentum for norm in norms], model.training
     model.train()
     for norm in norms:
-        _forget_statistics(norm)
+        norm.reset_running_stats()
         norm.momentum = None
     for batch in loader:
         batch = batch[0] if isinstance(batch, (list, tuple)) else batch
@@ -134,13 +135,6 @@ def update_bn(loader, model, device=None) -> None:
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
     model.train(was_training)
-
-
-def _forget_statistics(norm) -> None:
-    if norm.track_running_stats:
-        _ops.zero_(norm.running_mean)
-        _ops.fill_(norm.running_var, 1)
-        _ops.zero_(norm.num_batches_tracked)
 
 
 class SWALR(LRScheduler):

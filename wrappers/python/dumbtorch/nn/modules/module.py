@@ -352,8 +352,8 @@ class Module(StateDict):
         return self._apply(lambda t: _ops.empty_like(t, device=device), recurse)
 
     def share_memory(self):
-        """The module itself: workers are threads."""
-        return self
+        """Moves parameters and buffers into memory that processes forked from here on see, too."""
+        return self._apply(lambda t: t.share_memory_())
 
     def apply(self, fn):
         """Calls fn with every module, children first."""
