@@ -29,7 +29,7 @@ CUDA_CACHE_PATH ?= $(XDG_CACHE_HOME)/cuda
 export TORCH DATA DEVICE PYTHON CUDA LANGUAGES XDG_CACHE_HOME MPLCONFIGDIR CUDA_CACHE_PATH
 
 .PHONY: help setup setup-demo setup-tests configure build demo test bench lint format sanitize tsan
-.PHONY: gpu programs mutate generate wheel install clean distclean
+.PHONY: gpu programs mutate generate coverage wheel install clean distclean
 
 # What is missing is installed, and asked for, all at once and before anything is built.
 .NOTPARALLEL:
@@ -46,6 +46,7 @@ help:
 	@echo "make programs  random programs in dumbtorch and PyTorch, as long as one likes (ARGS=--help)"
 	@echo "make mutate    corrupt formulas one at a time: the tests must notice"
 	@echo "make generate  rewrite the generated files from capi/schema"
+	@echo "make coverage  rewrite docs/coverage.md: which of PyTorch's names the built package has"
 	@echo "make wheel     the Python package as one file, in dist/ (pip install . works too)"
 	@echo "make install   the library, headers, pkg-config and CMake files, under PREFIX"
 	@echo "make clean     remove the build folders; make distclean also .venv and the caches (.cache)"
@@ -79,6 +80,7 @@ bench: setup-tests build
 lint: setup-tests build
 	@$(PY) scripts/lint.py
 	@$(PY) capi/generate --check
+	@$(PY) scripts/coverage.py --check
 	@$(PY) -m ruff check --quiet
 	@$(PY) -m ruff format --quiet --check
 
@@ -108,6 +110,9 @@ mutate: setup-tests build
 
 generate: setup
 	@$(PY) capi/generate
+
+coverage: build
+	@$(PY) scripts/coverage.py
 
 wheel: setup
 	@$(PY) -m pip wheel --quiet --disable-pip-version-check --no-deps -w dist .

@@ -1,7 +1,5 @@
 """Arguments of PyTorch's that concern devices and implementations: they work, or say why not."""
 
-import threading
-
 import dumbtorch as dt
 import pytest
 
@@ -118,35 +116,6 @@ def test_refused_loader_options(options, message, both):
             t.utils.data.DataLoader([1, 2], **options)
 
     both(run)
-
-
-def test_loader_runs_worker_init_fn():
-    """Also for a TensorDataset, which the library's own threads would serve."""
-    seen = []
-    data = dt.utils.data.TensorDataset(dt.arange(6))
-    loader = dt.utils.data.DataLoader(data, batch_size=2, num_workers=1, worker_init_fn=seen.append)
-    assert [batch[0].tolist() for batch in loader] == [[0, 1], [2, 3], [4, 5]]
-    assert seen == [0]
-
-
-def test_loader_timeout():
-    stuck, workers = threading.Event(), []
-
-    class Dataset:
-        def __len__(self):
-            return 3
-
-        def __getitem__(self, i):
-            workers.append(threading.current_thread())
-            stuck.wait()
-            return i
-
-    batches = iter(dt.utils.data.DataLoader(Dataset(), num_workers=1, timeout=0.05))
-    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.05 seconds"):
-        next(batches)
-    stuck.set()
-    for worker in workers:
-        worker.join()
 
 
 def test_lists_of_tensors_are_lists(torch):

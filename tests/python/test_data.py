@@ -133,9 +133,6 @@ def test_options_of_the_loader():
     batches = DataLoader(data, batch_sampler=[[0], [1, 2]])
     assert [b["y"].tolist() for b in batches] == [[0], [1, 4]] and len(batches) == 2
     assert list(DataLoader(data, batch_size=3, collate_fn=len)) == [3, 3]
-    started = []
-    list(DataLoader(data, num_workers=2, worker_init_fn=started.append))
-    assert set(started) <= {0, 1} and started
     for wrong in (
         {"num_workers": -1}, {"batch_size": 0}, {"shuffle": True, "sampler": [0]},
         {"batch_sampler": [[0]], "batch_size": 2},
@@ -190,7 +187,7 @@ def test_what_cannot_be_copied():
 
 def test_collate():
     out = default_collate([(1, 2.5, "a", [dt.ones(2)]), (3, 4.5, "b", [dt.zeros(2)])])
-    assert out[0].tolist() == [1, 3] and out[1].dtype is dt.float64 and out[2] == ["a", "b"]
+    assert out[0].tolist() == [1, 3] and out[1].dtype is dt.float64 and out[2] == ("a", "b")
     assert out[3][0].shape == (2, 2)
     with pytest.raises(TypeError):
         default_collate([object()])

@@ -56,9 +56,11 @@ globals().update(_typed_tensors.TYPES["cpu"])
 
 from . import (  # noqa: E402
     accelerator,
+    amp,
     autograd,
     backends,
     compiler,
+    cpu,
     cuda,
     func,
     linalg,
@@ -69,6 +71,37 @@ from . import (  # noqa: E402
     storage,
     utils,
     version,
+)
+from ._by_position import (  # noqa: E402
+    adaptive_max_pool1d,
+    alpha_dropout,
+    alpha_dropout_,
+    batch_norm,
+    binary_cross_entropy_with_logits,
+    cosine_embedding_loss,
+    dropout,
+    dropout_,
+    embedding,
+    feature_alpha_dropout,
+    feature_alpha_dropout_,
+    hinge_embedding_loss,
+    instance_norm,
+    kl_div,
+    margin_ranking_loss,
+    max_pool1d_with_indices,
+    poisson_nll_loss,
+    triplet_margin_loss,
+)
+from ._functions import (  # noqa: E402
+    compiled_with_cxx11_abi,
+    cond,
+    conj_physical_,
+    empty_permuted,
+    get_device_module,
+    is_inference,
+    range,
+    unsafe_chunk,
+    unsafe_split,
 )
 from ._graph import capture  # noqa: E402
 from ._settings import (  # noqa: E402
@@ -99,6 +132,8 @@ from ._type_info import (  # noqa: E402
     result_type,
 )
 from ._typed_tensors import set_default_tensor_type  # noqa: E402
+from ._windows import bartlett_window, blackman_window, hamming_window, hann_window  # noqa: E402
+from .amp import GradScaler, autocast  # noqa: E402
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled  # noqa: E402
 from .compiler import compile  # noqa: E402
 from .cuda import Event, Stream  # noqa: E402

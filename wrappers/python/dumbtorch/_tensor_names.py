@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from . import _of_complex, _ops
-from ._tensor_type import TensorBase
+import mmap
+import weakref
+
+from . import _fill, _of_complex, _ops
+from ._native import lib
+from ._tensor_type import TensorBase, adopt
 from ._types import layout, strided
 
 
@@ -33,8 +37,8 @@ class TensorNames(TensorBase):
         return False
 
     def is_shared(self) -> bool:
-        """Whether other processes see the memory: those of this library do not."""
-        return False
+        """Whether the memory is that of share_memory_, or a GPU's."""
+        return self.is_cuda or self.untyped_storage().data_ptr() in _shared
 
     is_distributed = is_coalesced = is_inference
 
@@ -100,8 +104,57 @@ class TensorNames(TensorBase):
         return self.data_ptr()
 
     def share_memory_(self):
-        """Does nothing: workers are threads."""
+        """Moves the elements into memory that processes forked from here on see, too."""
+        if not self.is_shared() and self.nbytes:
+            _ops.tensor_set_data(self, _in_shared_memory(self))
         return self
+
+    def as_subclass(self, cls):
+        """The same tensor as an object of another class."""
+        return adopt(cls, lib.py_tensor_alias(self._h))
+
+    def storage_type(self) -> type:
+        """The class of its storage."""
+        return type(self.storage())
+
+    def unsafe_split(self, split_size, dim=0) -> tuple:
+        """split: its views may be written here."""
+        return self.split(split_size, dim)
+
+    def unsafe_chunk(self, chunks, dim=0) -> tuple:
+        """chunk: its views may be written here."""
+        return self.chunk(chunks, dim)
+
+    def conj_physical_(self):
+        """The tensor: its numbers are real."""
+        return self
+
+    # ---- fillings
+
+    def random_(self, *bounds, generator=None, **named):
+        """Uniform integers below `to`, from `from` on, which is 0 if one bound is given; without bounds all that
+        the dtype holds, or counts exactly."""
+        return _fill.random_(self, bounds, named, generator)
+
+    def exponential_(self, lambd=1, *, generator=None):
+        """Numbers of the density lambd * exp(-lambd * x)."""
+        return _fill.exponential_(self, lambd, generator)
+
+    def cauchy_(self, median=0, sigma=1, *, generator=None):
+        """Numbers of the density sigma / (pi * ((x - median)**2 + sigma**2))."""
+        return _fill.cauchy_(self, median, sigma, generator)
+
+    def log_normal_(self, mean=1, std=2, *, generator=None):
+        """Exponentials of normal numbers."""
+        return _fill.log_normal_(self, mean, std, generator)
+
+    def geometric_(self, p, *, generator=None):
+        """How many trials it takes until one succeeds, each with probability p."""
+        return _fill.geometric_(self, p, generator)
+
+    def fill_diagonal_(self, fill_value, wrap=False):
+        """Fills the diagonal; with wrap, that of a tall matrix begins again, a row after it has ended."""
+        return _fill.fill_diagonal_(self, fill_value, wrap)
 
     def new(self, *data):
         """The old constructor: x.new(2, 3) is uninitialised, x.new([1, 2]) holds data; of x's dtype and
@@ -150,6 +203,26 @@ class TensorNames(TensorBase):
     angle = _of_complex.angle
     conj = conj_physical = resolve_conj = resolve_neg = _of_complex.conj
     is_conj = is_neg = _of_complex.is_conj
+
+
+class _SharedMemory(mmap.mmap):
+    """Memory that a fork does not copy."""
+
+
+_shared: weakref.WeakValueDictionary = weakref.WeakValueDictionary()  # by address
+
+
+def _in_shared_memory(x):
+    from ._creation import frombuffer
+
+    memory = _SharedMemory(-1, x.nbytes)
+    out = frombuffer(memory, dtype=x.dtype).as_strided(x.shape, _dense_strides(x))
+    _shared[out.data_ptr()] = memory
+    return _ops.copy_(out, _ops.detach(x))
+
+
+def _dense_strides(x) -> tuple:
+    return _ops.empty_like(_ops.detach(x)).stride()
 
 
 def _elementwise(name: str, x, function, others: tuple):

@@ -267,11 +267,21 @@ class ExternalStream(Stream):
 
 
 class Event(_ops.Event):
-    """A mark in a stream; if no device is named, of the device where it is recorded first."""
+    """A mark in a stream; if no device is named, of the device where it is recorded first. `blocking` changes
+    nothing: who waits for it sleeps in the driver or spins, as the driver likes."""
 
     __slots__ = ("_timing", "_bound")
 
-    def __new__(cls, enable_timing: bool = False, *, device=None):
+    def __new__(
+        cls,
+        enable_timing: bool = False,
+        blocking: bool = False,
+        interprocess: bool = False,
+        *,
+        device=None,
+    ):
+        if interprocess:
+            raise NotImplementedError("Event: a mark is for its own process")
         self = cls.take(_ops.event_new(_where(device), enable_timing))
         self._timing, self._bound = enable_timing, device is not None
         return self

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from .. import _ops
 from .._tensor_type import TensorBase
-from . import functional, graph
+from . import forward_ad, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .function import Function
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_multithreading_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .variable import Variable
 
 __all__ = [
-    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "functional", "grad",
-    "gradcheck",
-    "gradgradcheck", "graph", "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad",
+    "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",
+    "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
 ]  # fmt: skip
 
 
@@ -32,8 +39,23 @@ def _gradients(grads, count: int) -> tuple:
     return grads
 
 
-def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, *, inputs=None):
-    """Adds the gradients of tensors with respect to the leaves to their .grad."""
+def backward(
+    tensors,
+    grad_tensors=None,
+    retain_graph=None,
+    create_graph=False,
+    grad_variables=None,
+    inputs=None,
+):
+    """Adds the gradients of tensors with respect to the leaves to their .grad. `grad_variables` is the old name of
+    `grad_tensors`."""
+    if grad_variables is not None:
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. "
+                "Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
     tensors = _tuple(tensors)
     if inputs is not None:
         inputs = _tuple(inputs)
@@ -49,12 +71,12 @@ def grad(
     grad_outputs=None,
     retain_graph=None,
     create_graph=False,
-    *,
+    only_inputs=True,
     allow_unused=None,
     is_grads_batched=False,
     materialize_grads=False,
 ):
-    """The gradients of outputs with respect to inputs, a tuple; .grad is left alone."""
+    """The gradients of outputs with respect to inputs, a tuple; .grad is left alone. `only_inputs` changes nothing."""
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

@@ -34,6 +34,9 @@ class Context:
     def saved_tensors(self) -> tuple:
         return self._saved
 
+    def save_for_forward(self, *tensors) -> None:
+        """Keeps tensors for jvp, which nobody calls."""
+
     def mark_non_differentiable(self, *outputs) -> None:
         """These outputs of forward get no gradient."""
         self._not_differentiable = outputs
@@ -84,6 +87,26 @@ class Function:
             "autograd.Function "
             "to use it with backward mode AD."
         )
+
+    vjp = backward  # another name for it
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        """Never called: there is no forward mode."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward "
+            "mode AD."
+        )
+
+    @classmethod
+    def _backward(cls):
+        written = [f for f in (cls.backward, cls.vjp) if f is not Function.backward]
+        if len(written) > 1:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+                "should only implement one of them."
+            )
+        return written[0] if written else Function.backward
 
     @classmethod
     def apply(cls, *args):
@@ -171,7 +194,7 @@ class _Backward:
         if ctx._materialize:
             full = [self._zeros(i) if g is None else g for i, g in enumerate(full)]
         try:
-            result = self.function.backward(ctx, *full)
+            result = self.function._backward()(ctx, *full)
         finally:
             ctx._saved = ()
         return self._for_inputs(result if isinstance(result, tuple) else (result,))

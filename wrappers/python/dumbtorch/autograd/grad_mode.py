@@ -108,6 +108,27 @@ class set_grad_enabled(_GradMode):
         return super().__call__(function)
 
 
+class set_multithreading_enabled:
+    """Remembered, and changes nothing: a backward runs on the thread that calls it."""
+
+    _enabled = True
+
+    def __init__(self, mode: bool):
+        self._before = self._enabled
+        set_multithreading_enabled._enabled = bool(mode)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        set_multithreading_enabled._enabled = self._before
+
+
+def is_multithreading_enabled() -> bool:
+    """What set_multithreading_enabled has set."""
+    return set_multithreading_enabled._enabled
+
+
 class inference_mode(_GradMode):
     """no_grad; its tensors are ordinary ones here."""
 

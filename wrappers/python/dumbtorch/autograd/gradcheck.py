@@ -22,13 +22,26 @@ def gradcheck(
     raise_exception: bool = True,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
     fast_mode: bool = False,
+    masked: bool | None = None,
 ) -> bool:
     """Whether the gradients of func(*inputs) agree with central differences.
 
     Inputs that require grad should be float64; the function must give the same result for the same
-    inputs. `check_undefined_grad` and `fast_mode` are accepted and change nothing.
+    inputs. Gradients always have their tensor's dtype; `check_undefined_grad` and `fast_mode` change
+    nothing, and forward mode, batches of gradients and sparse tensors are refused.
     """
+    if check_forward_ad or check_batched_forward_grad or check_batched_grad or masked:
+        raise NotImplementedError(
+            "gradcheck: there is no forward mode, batch of gradients or sparse tensor to check"
+        )
+    if not check_backward_ad:
+        return True
     try:
         _check(func, _tuple(inputs), eps, atol, rtol, nondet_tol)
     except GradcheckError:

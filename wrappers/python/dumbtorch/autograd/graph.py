@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .. import _ops
+from .._tensor import GradFn as Node
 
 
 class GradientEdge(NamedTuple):
@@ -16,13 +17,11 @@ class GradientEdge(NamedTuple):
 
 def get_gradient_edge(tensor) -> GradientEdge:
     """Where the gradient of a tensor that requires grad goes."""
-    from .._tensor import GradFn
-
     if not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
         )
-    return GradientEdge(GradFn(_ops.tensor_node(tensor)), tensor.output_nr)
+    return GradientEdge(Node(_ops.tensor_node(tensor)), tensor.output_nr)
 
 
 class saved_tensors_hooks:

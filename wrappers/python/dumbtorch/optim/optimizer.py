@@ -320,6 +320,8 @@ class Optimizer:
     def _adapted(self, name: str, value, p):
         """A loaded value as the optimizer needs it: its own copy; what is like the parameter, of its
         dtype and memory order."""
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._adapted(name, v, p) for v in value)
         if not isinstance(value, TensorBase):
             return deepcopy(value)
         value = _ops.detach(value)

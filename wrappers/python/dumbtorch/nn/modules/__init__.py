@@ -1,5 +1,6 @@
 """Layers (generated from the schema), containers and the base class."""
 
+from . import batchnorm as batchnorm
 from . import layers
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers import *  # noqa: F403

@@ -90,6 +90,34 @@ def _after_failure(hook: ForwardHook, module, args: tuple, kwargs: dict, out) ->
 
 # ---- hooks of all modules
 
+# Those that see what any module registers: "parameter", "buffer" or "module".
+_REGISTRATION: dict[str, OrderedDict] = {
+    what: OrderedDict() for what in ("parameter", "buffer", "module")
+}
+
+
+def registered(what: str, module, name: str, value):
+    """The value that is to be registered, as the hooks have it."""
+    for hook in tuple(_REGISTRATION[what].values()):
+        changed = hook(module, name, value)
+        value = value if changed is None else changed
+    return value
+
+
+def register_module_parameter_registration_hook(hook) -> RemovableHandle:
+    """Calls hook(module, name, parameter) when any module gets a parameter; what it returns is registered instead."""
+    return RemovableHandle(_REGISTRATION["parameter"], hook)
+
+
+def register_module_buffer_registration_hook(hook) -> RemovableHandle:
+    """Calls hook(module, name, buffer) when any module gets a buffer; what it returns is registered instead."""
+    return RemovableHandle(_REGISTRATION["buffer"], hook)
+
+
+def register_module_module_registration_hook(hook) -> RemovableHandle:
+    """Calls hook(module, name, child) when any module gets a child; what it returns is registered instead."""
+    return RemovableHandle(_REGISTRATION["module"], hook)
+
 
 class _HandleOfAll(RemovableHandle):
     """The last one that is removed lets modules without hooks go the short way again."""
@@ -131,3 +159,6 @@ def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
 def register_module_full_backward_hook(hook) -> RemovableHandle:
     """Has backward call hook(module, grad_input, grad_output) for each module."""
     return _register("_backward_hooks", hook)
+
+
+register_module_backward_hook = register_module_full_backward_hook

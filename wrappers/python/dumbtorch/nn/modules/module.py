@@ -18,10 +18,15 @@ from ..parameter import Buffer, Parameter
 from .calls import (  # noqa: F401  where PyTorch has those of all modules
     ForwardHook,
     call_with_hooks,
+    register_module_backward_hook,
+    register_module_buffer_registration_hook,
     register_module_forward_hook,
     register_module_forward_pre_hook,
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+    registered,
 )
 from .state import StateDict
 
@@ -38,16 +43,27 @@ class Module(StateDict):
     _backward_hooks: dict | None = None
     _backward_pre_hooks: dict | None = None
     training: bool
+    call_super_init = False  # True: __init__ hands its arguments on to the next base class
+    dump_patches = False
 
     def __init__(self, *args, **kwargs):
-        if args or kwargs:
-            raise TypeError(f"{type(self).__name__}.__init__() got an unexpected argument")
+        if not self.call_super_init:
+            self._refuse(args, kwargs)
         set_plain = object.__setattr__
         set_plain(self, "training", True)
         set_plain(self, "_parameters", {})
         set_plain(self, "_buffers", {})
         set_plain(self, "_modules", {})
         set_plain(self, "_transient_buffers", set())
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def _refuse(self, args: tuple, kwargs: dict) -> None:
+        start = f"{type(self).__name__}.__init__()"
+        for name in kwargs:
+            raise TypeError(f"{start} got an unexpected keyword argument '{name}'")
+        if args:
+            raise TypeError(f"{start} takes 1 positional argument but {len(args) + 1} were given")
 
     def forward(self, *args, **kwargs):
         raise NotImplementedError(
@@ -80,7 +96,7 @@ class Module(StateDict):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._forget(name, "_modules")
-            self._registry("_modules")[name] = value
+            self._registry("_modules")[name] = registered("module", self, name, value)
         elif isinstance(value, Buffer):
             self._forget(name, "_buffers")
             self.register_buffer(name, value, value.persistent)
@@ -97,14 +113,14 @@ class Module(StateDict):
                     f"cannot assign '{type(value).__name__}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
-            state["_modules"][name] = None
+            state["_modules"][name] = registered("module", self, name, None)
         elif name in state.get("_buffers", ()):
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(
                     f"cannot assign '{type(value).__name__}' object to buffer '{name}' "
                     "(torch.Tensor or None required)"
                 )
-            state["_buffers"][name] = value
+            state["_buffers"][name] = registered("buffer", self, name, value)
         else:
             object.__setattr__(self, name, value)
 
@@ -159,7 +175,7 @@ class Module(StateDict):
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
                 "created explicitly."
             )
-        registry[name] = param
+        registry[name] = param if param is None else registered("parameter", self, name, param)
 
     def register_buffer(self, name: str, tensor, persistent: bool = True) -> None:
         """Adds a tensor that is not trained; persistent ones are in the state dict."""
@@ -170,7 +186,7 @@ class Module(StateDict):
                 f"cannot assign '{type(tensor).__name__}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
-        registry[name] = tensor
+        registry[name] = registered("buffer", self, name, tensor)
         (self._transient_buffers.discard if persistent else self._transient_buffers.add)(name)
 
     def add_module(self, name: str, module) -> None:
@@ -179,7 +195,7 @@ class Module(StateDict):
             raise TypeError(f"{type(module).__name__} is not a Module subclass")
         registry = self._registry("_modules")
         self._check_name("module", name, "_modules")
-        registry[name] = module
+        registry[name] = registered("module", self, name, module)
 
     def register_module(self, name: str, module) -> None:
         self.add_module(name, module)
@@ -336,8 +352,8 @@ class Module(StateDict):
         return self._apply(lambda t: _ops.empty_like(t, device=device), recurse)
 
     def share_memory(self):
-        """The module itself: workers are threads."""
-        return self
+        """Moves parameters and buffers into memory that processes forked from here on see, too."""
+        return self._apply(lambda t: t.share_memory_())
 
     def apply(self, fn):
         """Calls fn with every module, children first."""

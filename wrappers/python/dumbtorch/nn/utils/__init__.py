@@ -1,40 +1,29 @@
-"""Gradient clipping, and parameters as one vector."""
+"""Tools for modules: gradient clipping, parameters as one vector, parametrizations, pruning, fusion."""
 
-from __future__ import annotations
+from . import parametrizations, parametrize, prune, stateless
+from .clip_grad import (
+    clip_grad_norm,
+    clip_grad_norm_,
+    clip_grad_value_,
+    clip_grads_with_norm_,
+    get_total_norm,
+)
+from .convert_parameters import parameters_to_vector, vector_to_parameters
+from .fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+)
+from .init import skip_init
+from .memory_format import convert_conv2d_weight_memory_format, convert_conv3d_weight_memory_format
+from .spectral_norm import remove_spectral_norm, spectral_norm
+from .weight_norm import remove_weight_norm, weight_norm
 
-from ... import _ops
-from ..._tensor_type import TensorBase
-from ...autograd.grad_mode import no_grad
-
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
-
-
-def _list(parameters) -> list:
-    return [parameters] if isinstance(parameters, TensorBase) else list(parameters)
-
-
-def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False, foreach=None):
-    """Scales gradients so that their norm together is at most max_norm; gives the norm before."""
-    return _ops.clip_grad_norm_(_list(parameters), max_norm, norm_type, error_if_nonfinite)
-
-
-@no_grad()
-def clip_grad_value_(parameters, clip_value, foreach=None) -> None:
-    """Limits each element of the gradients to [-clip_value, clip_value]."""
-    for p in _list(parameters):
-        if p.grad is not None:
-            p.grad.clamp_(-clip_value, clip_value)
-
-
-def parameters_to_vector(parameters):
-    """All parameters' elements, one after another."""
-    return _ops.cat([p.reshape(-1) for p in parameters])
-
-
-@no_grad()
-def vector_to_parameters(vec, parameters) -> None:
-    """The reverse of parameters_to_vector."""
-    start = 0
-    for p in parameters:
-        p.copy_(vec[start : start + p.numel()].view_as(p))
-        start += p.numel()
+__all__ = [
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",
+    "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval",
+    "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
+    "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm",
+    "remove_weight_norm", "skip_init", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
+]  # fmt: skip

@@ -66,7 +66,13 @@ class Subset(Dataset):
         self.dataset, self.indices = dataset, indices
 
     def __getitem__(self, index):
+        if isinstance(index, list):
+            return self.dataset[[self.indices[i] for i in index]]
         return self.dataset[self.indices[index]]
+
+    def __getitems__(self, indices):
+        """Items by a list of indices: all at once, if the dataset can do that."""
+        return _items(self.dataset, [self.indices[i] for i in indices])
 
     def __len__(self):
         return len(self.indices)
@@ -94,8 +100,25 @@ class StackDataset(Dataset):
             return {name: d[index] for name, d in self.datasets.items()}
         return tuple(d[index] for d in self.datasets)
 
+    def __getitems__(self, indices):
+        """Items by a list of indices."""
+        names = self.datasets if isinstance(self.datasets, dict) else None
+        columns = [_items(d, indices) for d in (self.datasets.values() if names else self.datasets)]
+        for column in columns:
+            if len(column) != len(indices):
+                raise ValueError(
+                    f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}"
+                )
+        rows = zip(*columns, strict=True)
+        return [dict(zip(names, row, strict=True)) for row in rows] if names else list(rows)
+
     def __len__(self):
         return self._length
+
+
+def _items(dataset, indices) -> list:
+    at_once = getattr(dataset, "__getitems__", None)
+    return at_once(indices) if callable(at_once) else [dataset[i] for i in indices]
 
 
 class ConcatDataset(Dataset):

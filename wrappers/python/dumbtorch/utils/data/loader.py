@@ -1,41 +1,23 @@
 """DataLoader: serves a dataset in batches.
 
 A TensorDataset goes through the library's own loader, whose threads run no Python. Any other
-dataset is read in Python; with num_workers > 0, by that many threads ahead of the program.
+dataset is read in Python; with num_workers > 0, by that many processes ahead of the program.
 """
 
 from __future__ import annotations
 
 import itertools
-import threading
-from collections import deque
-from typing import NamedTuple
+import random
 
 from ... import _ops
 from ...random import default_generator
-from .collate import default_collate, default_convert
+from .collate import default_collate, default_convert, pin_memory
 from .dataset import IterableDataset, TensorDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
+from .worker import Plan
 
 
-class WorkerInfo(NamedTuple):
-    """What a worker thread knows about itself."""
-
-    id: int
-    num_workers: int
-    seed: int
-    dataset: object
-
-
-_worker = threading.local()
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """Which worker of a DataLoader calls; None outside of one."""
-    return getattr(_worker, "info", None)
-
-
-def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) -> None:
+def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, context) -> None:
     if num_workers < 0:
         raise ValueError(
             "num_workers option should be non-negative; use num_workers=0 to disable "
@@ -48,8 +30,39 @@ def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers) ->
             "prefetch_factor option could only be specified in multiprocessing."
             "let num_workers > 0 to enable multiprocessing, otherwise set prefetch_factor to None."
         )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
     if persistent_workers and num_workers == 0:
         raise ValueError("persistent_workers option needs num_workers > 0")
+    if context is not None and num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), "
+            f"but got num_workers={num_workers}"
+        )
+
+
+def _context(given):
+    """A way to start processes, by its name or as such."""
+    if given is None:
+        return None
+    import multiprocessing
+
+    if not isinstance(given, (str, multiprocessing.context.BaseContext)):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying "
+            f"the start method, but got multiprocessing_context={given}"
+        )
+    known = multiprocessing.get_all_start_methods()
+    if isinstance(given, str) and given not in known:
+        raise ValueError(
+            f"multiprocessing_context option should specify a valid start method in {known!r}, but got "
+            f"multiprocessing_context={given!r}"
+        )
+    return multiprocessing.get_context(given) if isinstance(given, str) else given
+
+
+# What batches are made by: nobody looks at it again.
+_FIXED = {"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"}
 
 
 class DataLoader:
@@ -76,12 +89,10 @@ class DataLoader:
         pin_memory_device="",
         in_order=True,
     ):
-        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
-        if multiprocessing_context is not None and num_workers == 0:
-            raise ValueError(
-                "multiprocessing_context can only be used with multi-process loading "
-                f"(num_workers > 0), but got num_workers={num_workers}"
-            )
+        context = multiprocessing_context
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, context)
+        if isinstance(dataset, IterableDataset):
+            _check_stream(shuffle, sampler, batch_sampler)
         if sampler is not None and shuffle:
             raise ValueError("sampler option is mutually exclusive with shuffle")
         if batch_sampler is not None:
@@ -91,31 +102,42 @@ class DataLoader:
                     "sampler, and drop_last"
                 )
             batch_size = None
+        elif batch_size is None and drop_last:
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
+            )
         self.dataset, self.batch_size, self.drop_last = dataset, batch_size, drop_last
         self.num_workers, self.worker_init_fn = num_workers, worker_init_fn
         self.generator, self.timeout = generator, timeout
         self.pin_memory, self.persistent_workers = pin_memory, persistent_workers
-        # Workers are threads and batches always come in order: these are kept, not used.
-        self.multiprocessing_context, self.in_order = multiprocessing_context, in_order
+        self.multiprocessing_context, self.in_order = _context(context), in_order
         self.pin_memory_device = pin_memory_device
-        self.prefetch_factor = 2 if prefetch_factor is None else prefetch_factor
+        self.prefetch_factor = 2 if num_workers and prefetch_factor is None else prefetch_factor
         # The library's loader serves what needs no Python; it shuffles as RandomSampler does.
         self._plain = (
             type(dataset) is TensorDataset and batch_sampler is None and sampler is None
             and collate_fn is None and batch_size is not None
-            and worker_init_fn is None and not timeout
+            and worker_init_fn is None and not timeout and context is None
         )  # fmt: skip
         self._shuffle = bool(shuffle)
         self._set_samplers(sampler, batch_sampler)
         whole = default_collate if self.batch_sampler is not None else default_convert
         self.collate_fn = collate_fn or whole
+        self._epochs, self._workers = 0, None
+        self._complete = True
+
+    def __setattr__(self, name, value):
+        if name in _FIXED and "_complete" in self.__dict__:
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized"
+            )
+        object.__setattr__(self, name, value)
+
+    def __getstate__(self):
+        return self.__dict__ | {"_workers": None}
 
     def _set_samplers(self, sampler, batch_sampler) -> None:
         if isinstance(self.dataset, IterableDataset):
-            if self._shuffle or sampler is not None or batch_sampler is not None:
-                raise ValueError(
-                    "DataLoader with IterableDataset: expected unspecified shuffle and samplers"
-                )
             self.sampler = None
         elif sampler is None and self._shuffle:
             self.sampler = RandomSampler(self.dataset, generator=self.generator)
@@ -134,68 +156,74 @@ class DataLoader:
         return len(self.dataset if self.sampler is None else self.sampler)
 
     def __iter__(self):
+        self._epochs += 1
         if self._plain:
-            return self._core_batches()
-        if self.sampler is None and self.batch_sampler is not None:
-            # The "indices" of an iterable dataset are its items.
-            return (self.collate_fn(items) for items in self.batch_sampler)
-        if self.sampler is None:
-            return (self.collate_fn(item) for item in self.dataset)
-        jobs = self.sampler if self.batch_sampler is None else self.batch_sampler
-        return self._threaded(iter(jobs)) if self.num_workers else map(self._fetch, jobs)
+            return map(self._finish, self._core_batches())
+        if not self.num_workers:
+            return self._batches()
+        if self._workers is not None:
+            return self._workers.reset(self._jobs(), self._seed(), self._finish)
+        from .workers import Workers  # with it, all of multiprocessing
+
+        context, ahead = self.multiprocessing_context, self.prefetch_factor
+        workers = Workers(
+            self._plan(), self.num_workers, context, ahead, self.timeout, self.in_order
+        )
+        self._workers = workers if self.persistent_workers else None
+        return workers.reset(self._jobs(), self._seed(), self._finish)
+
+    def _plan(self) -> Plan:
+        whole = self.batch_sampler is not None
+        return Plan(self.dataset, whole, self.collate_fn, self.drop_last, self.worker_init_fn)
+
+    def _jobs(self):
+        """What makes a batch: indices or, of a dataset that can only be gone through, how many items."""
+        if self.sampler is None and isinstance(self.dataset, IterableDataset):
+            return itertools.repeat(self.batch_size)
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def _seed(self) -> int:
+        """That of the first worker: another one each epoch. Nothing is drawn for it, so that orders do not depend
+        on how many workers there are."""
+        state = (self.generator or default_generator()).get_state().tolist()
+        return random.Random(f"{state} {self._epochs}").getrandbits(63)
+
+    def _batches(self):
+        fetch, jobs = self._plan().fetcher(), self._jobs()
+        is_stream = isinstance(self.dataset, IterableDataset)
+        for job in jobs:
+            try:
+                batch = fetch(job)
+            except StopIteration:
+                if is_stream:
+                    return
+                raise
+            yield self._finish(batch)
+
+    def _finish(self, batch):
+        return pin_memory(batch) if self.pin_memory and _ops.cuda_device_count() > 0 else batch
 
     def _core_batches(self):
         dataset = _ops.dataset_new(self.dataset.tensors)
         loader = _ops.data_loader_new(
             dataset, batch_size=self.batch_size, shuffle=self._shuffle, drop_last=self.drop_last,
-            num_workers=self.num_workers, prefetch_factor=self.prefetch_factor,
+            num_workers=self.num_workers, prefetch_factor=self.prefetch_factor or 2,
             generator=self.generator,
         )  # fmt: skip
         loader.start()
         while batch := loader.next():
             yield list(batch)
 
-    def _fetch(self, job):
-        if self.batch_sampler is None:
-            return self.collate_fn(self.dataset[job])
-        if hasattr(self.dataset, "__getitems__"):
-            return self.collate_fn(self.dataset.__getitems__(job))
-        return self.collate_fn([self.dataset[i] for i in job])
 
-    def _threaded(self, jobs):
-        """The batches in order, fetched by threads up to num_workers * prefetch_factor ahead."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        numbers = itertools.count()
-
-        seed = (self.generator or default_generator()).initial_seed()
-
-        def start():
-            number = next(numbers)
-            _worker.info = WorkerInfo(number, self.num_workers, seed + number, self.dataset)
-            if self.worker_init_fn is not None:
-                self.worker_init_fn(number)
-
-        pool = ThreadPoolExecutor(self.num_workers, initializer=start)
-        waiting: deque = deque()
-        try:
-            ahead = self.num_workers * self.prefetch_factor
-            waiting.extend(pool.submit(self._fetch, job) for job in itertools.islice(jobs, ahead))
-            while waiting:
-                batch = self._wait(waiting.popleft())
-                waiting.extend(pool.submit(self._fetch, job) for job in itertools.islice(jobs, 1))
-                yield batch
-        finally:
-            # After a timeout somebody hangs: nobody waits for it.
-            pool.shutdown(wait=not self.timeout, cancel_futures=True)
-
-    def _wait(self, job):
-        """A batch, or PyTorch's error after `timeout` seconds; 0 waits for ever."""
-        from concurrent.futures import TimeoutError
-
-        try:
-            return job.result(self.timeout or None)
-        except TimeoutError:
-            if job.done():  # the dataset's own
-                raise
-            raise RuntimeError(f"DataLoader timed out after {self.timeout} seconds") from None
+def _check_stream(shuffle, sampler, batch_sampler) -> None:
+    if shuffle not in (None, False):
+        raise ValueError(
+            "DataLoader with IterableDataset: expected unspecified shuffle option, but got "
+            f"shuffle={shuffle}"
+        )
+    for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if value is not None:
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                f"{name}={value}"
+            )

@@ -9,6 +9,7 @@ import math
 from ... import _ops
 from ..._creation import as_tensor
 from ..._types import float64
+from ...random import Generator
 
 
 class Sampler:
@@ -116,6 +117,41 @@ class WeightedRandomSampler(Sampler):
 
     def __len__(self):
         return self.num_samples
+
+
+class DistributedSampler(Sampler):
+    """The share of one of several processes: every num_replicas-th index, of an order that set_epoch shuffles. There is
+    no torch.distributed to ask, so num_replicas and rank are needed."""
+
+    def __init__(
+        self, dataset, num_replicas=None, rank=None, shuffle=True, seed=0, drop_last=False
+    ):
+        if num_replicas is None or rank is None:
+            raise RuntimeError("Requires distributed package to be available")
+        if not 0 <= rank < num_replicas:
+            raise ValueError(
+                f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            )
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
+        n = len(dataset)
+        self.num_samples = n // num_replicas if drop_last else -(-n // num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self):
+        order = list(range(len(self.dataset)))
+        if self.shuffle:
+            generator = Generator().manual_seed(self.seed + self.epoch)
+            order = _ops.randperm(len(order), generator=generator).tolist()
+        whole = itertools.islice(itertools.cycle(order), self.total_size)
+        return itertools.islice(whole, self.rank, None, self.num_replicas)
+
+    def __len__(self):
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Another order for another epoch, the same in all processes."""
+        self.epoch = epoch
 
 
 class BatchSampler(Sampler):

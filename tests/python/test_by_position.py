@@ -1,0 +1,66 @@
+"""Functions of torch whose twins in torch.nn.functional have another order of arguments: as PyTorch's."""
+
+import dumbtorch as dt
+import pytest
+
+CALLS = {
+    "embedding": lambda t, x, y: [t.embedding(x, t.tensor([1, 0, 1])), t.embedding(x, t.tensor([0]), 0, True, False)],
+    "batch_norm": lambda t, x, y: [
+        t.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False),
+        t.batch_norm(x, y[0], y[1], y[0] * 2, y[1].abs() + 1, False, 0.1, 1e-3, True),
+    ],
+    "instance_norm": lambda t, x, y: t.instance_norm(
+        t.stack([x, y]), x[0, :2], y[0, :2], None, None, True, 0.1, 1e-5, False
+    ),
+    "adaptive_max_pool1d": lambda t, x, y: t.adaptive_max_pool1d(t.stack([x, y]), 2),
+    "max_pool1d_with_indices": lambda t, x, y: [
+        *t.max_pool1d_with_indices(t.stack([x, y]), 2),
+        *t.max_pool1d_with_indices(t.stack([x, y]), [2], [1], [1], [1], True),
+    ],
+    "kl_div": lambda t, x, y: [t.kl_div(x, y.abs(), r) for r in range(3)] + [t.kl_div(x, y, log_target=True)],
+    "binary_cross_entropy_with_logits": lambda t, x, y: [
+        t.binary_cross_entropy_with_logits(x, y.sigmoid()),
+        t.binary_cross_entropy_with_logits(x, y.sigmoid(), y.abs(), x.detach().abs(), 2),
+    ],
+    "cosine_embedding_loss": lambda t, x, y: [
+        t.cosine_embedding_loss(x, y, t.tensor([1.0, -1.0]), 0.2, r) for r in range(3)
+    ],
+    "hinge_embedding_loss": lambda t, x, y: [t.hinge_embedding_loss(x, y.sign(), 0.7, r) for r in range(3)]
+    + [t.hinge_embedding_loss(x, y.sign()), t.margin_ranking_loss(x, y, y.sign()),
+       t.cosine_embedding_loss(x, y, t.tensor([1.0, -1.0]))],
+    "margin_ranking_loss": lambda t, x, y: [t.margin_ranking_loss(x, y, y.sign(), 0.1, r) for r in range(3)],
+    "poisson_nll_loss": lambda t, x, y: [t.poisson_nll_loss(x, y.abs() * 3, True, True, 1e-8, r) for r in range(3)],
+    "triplet_margin_loss": lambda t, x, y: [
+        t.triplet_margin_loss(x, y, x.detach() * 2), t.triplet_margin_loss(x, y, y * 3, 0.5, 1.0, 1e-4, True, 0),
+    ],
+    "dropout": lambda t, x, y: [t.dropout(x, 0.5, False), t.dropout(x, 0.0, True), t.dropout(x, 1.0, True)],
+    "alpha_dropout": lambda t, x, y: [t.alpha_dropout(x, 0.5, False), t.alpha_dropout(x, 0.0, True)],
+    "feature_alpha_dropout": lambda t, x, y: [t.feature_alpha_dropout(x, 0.5, False)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_values_and_gradients(name, both, same):
+    def run(t):
+        x = ((t.arange(8.0) * 0.7).sin().reshape(2, 4)).requires_grad_()
+        y = (t.arange(8.0) * 1.3 + 1).cos().reshape(2, 4)
+        out = CALLS[name](t, x, y)
+        out = out if isinstance(out, (list, tuple)) else [out]
+        sum((part * part).sum() for part in out if part.requires_grad).backward()
+        return [*out, x.grad]
+
+    same(*both(run), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["dropout", "alpha_dropout", "feature_alpha_dropout"])
+def test_in_place(name):
+    """The same numbers as the layer's function draws, written over the tensor."""
+    x = dt.arange(24.0).reshape(2, 3, 4) + 1
+    dt.manual_seed(1)
+    wanted = getattr(dt.nn.functional, name)(x, 0.5, True)
+    for function in (getattr(dt, name), getattr(dt, name + "_")):
+        dt.manual_seed(1)
+        y = x.clone()
+        out = function(y, 0.5, True)
+        assert out.tolist() == wanted.tolist()
+    assert y.tolist() == wanted.tolist()

@@ -1,0 +1,247 @@
+"""Hooks of what any module registers, and the smaller names of autograd: as PyTorch has them."""
+
+import importlib
+
+import dumbtorch as dt
+import pytest
+
+KINDS = ("parameter", "buffer", "module")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hooks_of_registration(kind, both):
+    def run(t):
+        nn, seen = t.nn, []
+        names = importlib.import_module(f"{t.__name__}.nn.modules.module")
+        register = getattr(names, f"register_module_{kind}_registration_hook")
+        handle = register(
+            lambda m, name, x: seen.append((type(m).__name__, name, type(x).__name__))
+        )
+        net = nn.Sequential(nn.BatchNorm1d(2), nn.Linear(2, 2, bias=False))
+        net[0].weight = nn.Parameter(t.ones(2))
+        net[0].weight = None
+        net[0].running_mean = t.ones(2)
+        net.register_buffer("x", None)
+        net.add_module("y", nn.ReLU())
+        net.y = nn.Tanh()
+        net.y = None
+        handle.remove()
+        nn.Linear(1, 1)
+        return seen
+
+    mine, theirs = both(run)
+    assert mine == theirs and mine
+
+
+def test_hooks_replace(both):
+    def run(t):
+        nn = t.nn
+        names = importlib.import_module(f"{t.__name__}.nn.modules.module")
+        others = {
+            "parameter": nn.Parameter(t.full((1,), 3.0)),
+            "buffer": t.zeros(1),
+            "module": nn.Tanh(),
+        }
+        handles = [
+            getattr(names, f"register_module_{kind}_registration_hook")(
+                lambda m, n, x, new=new: new
+            )
+            for kind, new in others.items()
+        ]
+        net = nn.Module()
+        net.a, net.b = nn.Parameter(t.ones(1)), nn.ReLU()
+        net.register_buffer("c", t.ones(1))
+        for handle in handles:
+            handle.remove()
+        return net.a.item(), type(net.b).__name__, net.c.item()
+
+    mine, theirs = both(run)
+    assert mine == theirs == (3.0, "Tanh", 0.0)
+
+
+def test_old_backward_hook_of_all_modules():
+    module = importlib.import_module("dumbtorch.nn.modules.module")
+    assert module.register_module_backward_hook is module.register_module_full_backward_hook
+
+
+def test_super_init(both):
+    def run(t):
+        class Base:
+            def __init__(self, size):
+                self.size = size
+
+        class Net(t.nn.Module, Base):
+            call_super_init = True
+
+        out = [Net(3).size, Net(size=4).size, t.nn.Module.dump_patches]
+        for args, kwargs in (((1, 2), {}), ((), {"size": 1})):
+            with pytest.raises(TypeError) as error:
+                t.nn.Module(*args, **kwargs)
+            out.append(str(error.value))
+        return out
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+# ---- autograd
+
+
+def test_vjp_is_another_name(both, same):
+    def run(t):
+        class Triple(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_forward(x)
+                return 3 * x
+
+            @staticmethod
+            def vjp(ctx, grad):
+                return 3 * grad
+
+        x = t.ones(2, requires_grad=True)
+        Triple.apply(x).sum().backward()
+        return x.grad
+
+    same(*both(run))
+
+
+def test_backward_and_vjp(both):
+    def run(t):
+        class Twice(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+
+            @staticmethod
+            def vjp(ctx, grad):
+                return grad
+
+        class Never(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+        out = []
+        for function in (Twice, Never):
+            with pytest.raises((RuntimeError, NotImplementedError)) as error:
+                function.apply(t.ones(2, requires_grad=True)).sum().backward()
+            out.append((type(error.value), str(error.value)))
+        with pytest.raises(NotImplementedError) as error:
+            t.autograd.Function.jvp(None)
+        return [*out, str(error.value)]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_once_differentiable(both):
+    def run(t):
+        class Square(t.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return x * x
+
+            @staticmethod
+            @t.autograd.function.once_differentiable
+            def backward(ctx, grad):
+                return 2 * ctx.saved_tensors[0] * grad
+
+        x = t.full((2,), 3.0, requires_grad=True)
+        (g,) = t.autograd.grad(Square.apply(x).sum(), x, create_graph=True)
+        with pytest.raises(RuntimeError):
+            g.sum().backward()
+        return g.tolist()
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_setup_context(both):
+    def run(t):
+        class Scale(t.autograd.Function):
+            @staticmethod
+            def forward(x, factor):
+                return x * factor
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                ctx.factor = inputs[1]
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * ctx.factor, None
+
+        x = t.ones(2, requires_grad=True)
+        Scale.apply(x, 5).sum().backward()
+        return x.grad.tolist()
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_batches_of_gradients(both, same):
+    def run(t):
+        x = t.arange(3.0).requires_grad_()
+        y = (x**2, x.sum())
+        return t.autograd.grad(y, x, (t.eye(3), t.arange(3.0)), is_grads_batched=True)
+
+    same(*both(run))
+
+
+def test_nodes(both):
+    def run(t):
+        x = t.ones(2, requires_grad=True)
+        y = x.exp()
+        edge = t.autograd.graph.get_gradient_edge(y)
+        node = y.grad_fn
+        leaf = node.next_functions[0][0]
+        is_node = [isinstance(n, t.autograd.graph.Node) for n in (node, leaf, x)]
+        return (
+            node.name(),
+            leaf.name(),
+            len(node.next_functions),
+            edge.output_nr,
+            edge.node == node,
+            is_node,
+        )
+
+    mine, theirs = both(run)
+    assert [n.rstrip("0") for n in mine[:1]] == [n.rstrip("0") for n in theirs[:1]]
+    assert mine[2:] == theirs[2:]
+
+
+def test_multithreading_is_remembered(both):
+    def run(t):
+        a, out = t.autograd, [t.autograd.is_multithreading_enabled()]
+        with a.set_multithreading_enabled(False):
+            out.append(a.is_multithreading_enabled())
+        return [*out, a.is_multithreading_enabled()]
+
+    mine, theirs = both(run)
+    assert mine == theirs
+
+
+def test_forward_mode_is_refused():
+    ad = dt.autograd.forward_ad
+    x = dt.ones(1)
+    for call in (ad.dual_level, ad.enter_dual_level, ad.exit_dual_level, lambda: ad.make_dual(x, x),
+                 lambda: ad.unpack_dual(x)):  # fmt: skip
+        with pytest.raises(NotImplementedError, match="torch.func.jvp"):
+            call()
+
+
+def test_saved_tensors_cannot_be_replaced():
+    for call in (
+        lambda: dt.autograd.graph.saved_tensors_hooks(None, None),
+        dt.autograd.graph.save_on_cpu,
+    ):
+        with pytest.raises(
+            NotImplementedError, match="what ops save for backward cannot be replaced"
+        ):
+            call()

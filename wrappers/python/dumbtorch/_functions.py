@@ -1,0 +1,77 @@
+"""Functions of torch that are a few lines of Python."""
+
+from __future__ import annotations
+
+import math
+from builtins import range as _range
+
+from . import _ops, cpu, cuda
+from ._types import device as Device
+from ._types import float64
+
+
+def is_inference(input):
+    """False: inference_mode makes ordinary tensors."""
+    return input.is_inference()
+
+
+def compiled_with_cxx11_abi():
+    """True: the library is C++17."""
+    return True
+
+
+def conj_physical_(input):
+    """The tensor: its numbers are real."""
+    return input
+
+
+def unsafe_split(input, split_size, dim=0):
+    """split: its views may be written here."""
+    return input.split(split_size, dim)
+
+
+def unsafe_chunk(input, chunks, dim=0):
+    """chunk: its views may be written here."""
+    return input.chunk(chunks, dim)
+
+
+def range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
+    """arange with the end in it, of floats unless another dtype is named."""
+    if end is None:
+        raise TypeError("range() missing the argument 'end'")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    kind = _ops.get_default_dtype() if dtype is None else dtype
+    numbers = _ops.arange(0, math.floor((end - start) / step) + 1, 1, dtype=float64, device=device)
+    out = _ops.to(numbers * step + start, dtype=kind)
+    return _ops.tensor_requires_grad_(out, requires_grad)
+
+
+def empty_permuted(size, physical_layout, *, dtype=None, device=None, requires_grad=False):
+    """An uninitialised tensor whose dimensions lie in memory in another order."""
+    order = list(physical_layout)
+    if sorted(order) != list(_range(len(size))):
+        raise RuntimeError(
+            f"Number of dimensions in size does not match the length of the physical_layout, or there "
+            f"are duplicates: {len(size)} and {order}"
+        )
+    out = _ops.empty([size[d] for d in order], dtype=dtype, device=device)
+    out = out.permute([order.index(d) for d in _range(len(size))])
+    return _ops.tensor_requires_grad_(_ops.detach(out), requires_grad)
+
+
+def cond(pred, true_fn, false_fn, operands=()):
+    """true_fn(*operands) where pred holds, else false_fn(*operands)."""
+    if not callable(true_fn) or not callable(false_fn):
+        raise RuntimeError("Expect both branches to be callable.")
+    return (true_fn if pred else false_fn)(*operands)
+
+
+def get_device_module(device=None):
+    """torch.cuda or torch.cpu, by a device; by default of what there is."""
+    if device is None:
+        return cuda if cuda.is_available() else cpu
+    kind = Device(device).type
+    return cuda if kind == "cuda" else cpu

@@ -1,0 +1,47 @@
+"""What batch norms have in common, besides what the schema says of each."""
+
+from __future__ import annotations
+
+from ... import _ops
+from .layers import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
+
+
+class _Group(type):
+    """Several classes, for isinstance and issubclass."""
+
+    def __instancecheck__(cls, x) -> bool:
+        return isinstance(x, cls._members)
+
+    def __subclasscheck__(cls, kind) -> bool:
+        return issubclass(kind, cls._members)
+
+
+class _BatchNorm(metaclass=_Group):
+    """The batch norms."""
+
+    _members = BatchNorm1d, BatchNorm2d, BatchNorm3d
+
+
+class _NormBase(metaclass=_Group):
+    """The layers with running statistics."""
+
+    _members = *_BatchNorm._members, InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+
+
+def reset_running_stats(self) -> None:
+    """Means of 0 and variances of 1, of no batches."""
+    if self.track_running_stats:
+        _ops.zero_(self.running_mean)
+        _ops.fill_(self.running_var, 1)
+        _ops.zero_(self.num_batches_tracked)
+
+
+for _cls in _NormBase._members:
+    _cls.reset_running_stats = reset_running_stats

@@ -1,0 +1,26 @@
+"""Modules on several GPUs at once, which there are not."""
+
+from __future__ import annotations
+
+from .. import _ops
+from .modules import Module
+
+
+class DataParallel(Module):
+    """The module itself, under the name `module`: on one GPU, or on none. Several are refused."""
+
+    def __init__(self, module, device_ids=None, output_device=None, dim=0):
+        super().__init__()
+        count = _ops.cuda_device_count()
+        self.device_ids = list(range(min(count, 1))) if device_ids is None else list(device_ids)
+        if len(self.device_ids) > 1:
+            raise NotImplementedError(
+                "DataParallel: a module runs on one device; processes with a device each share the work"
+            )
+        self.module, self.output_device, self.dim = module, output_device, dim
+
+    def forward(self, *inputs, **kwargs):
+        return self.module(*inputs, **kwargs)
+
+
+__all__ = ["DataParallel"]

@@ -1,0 +1,38 @@
+"""Hooks that compute a tensor of their module from others before each forward: weight_norm, spectral_norm, pruning."""
+
+from __future__ import annotations
+
+
+class Derived:
+    """Derive from it, write compute(module); `name` is the tensor's."""
+
+    name: str
+
+    def compute(self, module):
+        raise NotImplementedError
+
+    def __call__(self, module, inputs) -> None:
+        setattr(module, self.name, self.compute(module))
+
+
+def find(module, kind: type, name: str):
+    """(key, hook) of the hook of a kind that computes the tensor of a name, or None."""
+    for key, hook in (module._forward_pre_hooks or {}).items():
+        if isinstance(hook.function, kind) and hook.function.name == name:
+            return key, hook.function
+    return None
+
+
+def check_is_new(module, kind: type, name: str, what: str) -> None:
+    if find(module, kind, name):
+        raise RuntimeError(f"Cannot register two {what} hooks on the same parameter {name}")
+
+
+def take_off(module, kind: type, name: str, missing: str):
+    """Takes the hook off and gives it; if there is none, the sentence is the error."""
+    found = find(module, kind, name)
+    if found is None:
+        raise ValueError(missing)
+    key, hook = found
+    del module._forward_pre_hooks[key]
+    return hook

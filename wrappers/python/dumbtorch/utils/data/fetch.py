@@ -1,0 +1,38 @@
+"""Batches of a dataset: what a loader's process does for a job, which is an index, several of them, or a count."""
+
+from __future__ import annotations
+
+import itertools
+
+from .dataset import IterableDataset
+
+
+def fetcher(dataset, whole: bool, collate, drop_last: bool):
+    """A function of a job that gives a batch, or with `whole` unset one item."""
+    if isinstance(dataset, IterableDataset):
+        return _of_stream(iter(dataset), whole, collate, drop_last)
+    return _of_indices(dataset, whole, collate)
+
+
+def _of_indices(dataset, whole: bool, collate):
+    def fetch(job):
+        if not whole:
+            return collate(dataset[job])
+        if getattr(dataset, "__getitems__", None):
+            return collate(dataset.__getitems__(job))
+        return collate([dataset[i] for i in job])
+
+    return fetch
+
+
+def _of_stream(items, whole: bool, collate, drop_last: bool):
+    def fetch(count):
+        """StopIteration says that the stream has ended."""
+        if not whole:
+            return collate(next(items))
+        batch = list(itertools.islice(items, count))
+        if not batch or drop_last and len(batch) < count:
+            raise StopIteration
+        return collate(batch)
+
+    return fetch
