@@ -1448,6 +1448,109 @@ typedef struct dt_nn_multi_label_soft_margin_loss_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss_options_init(
     dt_nn_multi_label_soft_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_rnn.
+ * Start from DT_NN_RNN_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_rnn_options {
+  int64_t struct_size;
+  int64_t num_layers; /**< How many layers there are, each of which is applied to the outputs of the one before. Default: 1. */
+  const char *nonlinearity; /**< tanh or relu. Default: tanh. */
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  int32_t batch_first; /**< Whether dimension 0 of input and output is the batch, and 1 the time. Default: 0. */
+  double dropout; /**< Probability of a 0 in what goes from a layer to the next, in training. Default: 0. */
+  int32_t bidirectional; /**< Whether each layer also runs from the end to the beginning. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_rnn_options;
+#define DT_NN_RNN_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rnn_options), 1, "tanh", 1, 0, 0.0, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_rnn_options_init(
+    dt_nn_rnn_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lstm.
+ * Start from DT_NN_LSTM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lstm_options {
+  int64_t struct_size;
+  int64_t num_layers; /**< How many layers there are, each of which is applied to the outputs of the one before. Default: 1. */
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  int32_t batch_first; /**< Whether dimension 0 of input and output is the batch, and 1 the time. Default: 0. */
+  double dropout; /**< Probability of a 0 in what goes from a layer to the next, in training. Default: 0. */
+  int32_t bidirectional; /**< Whether each layer also runs from the end to the beginning. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t proj_size; /**< Features of the hidden state after a projection; 0: there is none. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_lstm_options;
+#define DT_NN_LSTM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lstm_options), 1, 1, 0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lstm_options_init(
+    dt_nn_lstm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_gru.
+ * Start from DT_NN_GRU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_gru_options {
+  int64_t struct_size;
+  int64_t num_layers; /**< How many layers there are, each of which is applied to the outputs of the one before. Default: 1. */
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  int32_t batch_first; /**< Whether dimension 0 of input and output is the batch, and 1 the time. Default: 0. */
+  double dropout; /**< Probability of a 0 in what goes from a layer to the next, in training. Default: 0. */
+  int32_t bidirectional; /**< Whether each layer also runs from the end to the beginning. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_gru_options;
+#define DT_NN_GRU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gru_options), 1, 1, 0, 0.0, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_gru_options_init(
+    dt_nn_gru_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_rnn_cell.
+ * Start from DT_NN_RNN_CELL_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_rnn_cell_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  int32_t reserved1; /**< Must be 0. */
+  const char *nonlinearity; /**< tanh or relu. Default: tanh. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_rnn_cell_options;
+#define DT_NN_RNN_CELL_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rnn_cell_options), 1, 0, "tanh", 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_rnn_cell_options_init(
+    dt_nn_rnn_cell_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lstm_cell.
+ * Start from DT_NN_LSTM_CELL_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lstm_cell_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_lstm_cell_options;
+#define DT_NN_LSTM_CELL_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lstm_cell_options), 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lstm_cell_options_init(
+    dt_nn_lstm_cell_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_gru_cell.
+ * Start from DT_NN_GRU_CELL_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_gru_cell_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_gru_cell_options;
+#define DT_NN_GRU_CELL_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gru_cell_options), 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_gru_cell_options_init(
+    dt_nn_gru_cell_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_fold.
  * Start from DT_NN_FOLD_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_fold_options {
@@ -2437,6 +2540,93 @@ DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_margin_loss(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss(
     const dt_nn_multi_label_soft_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/* ---- layers_recurrent */
+
+/** The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+ * batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+ * state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
+ * what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+ * bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'..
+ * @throws ValueError: dropout should be a number in range [0, 1] representing the probability of an
+ *   element being zeroed.
+ * @throws ValueError: input_size must be greater than zero.
+ * @throws ValueError: hidden_size must be greater than zero.
+ * @throws ValueError: num_layers must be greater than zero. */
+DT_MUST_CHECK DT_API dt_status dt_nn_rnn(
+    int64_t input_size, int64_t hidden_size, const dt_nn_rnn_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
+ * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
+ * state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
+ * layer, and what hidden states and cells of all layers and directions end with. Parameters:
+ * weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
+ * and so on; of the other direction weight_ih_l0_reverse.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout should be a number in range [0, 1] representing the probability of an
+ *   element being zeroed.
+ * @throws ValueError: input_size must be greater than zero.
+ * @throws ValueError: hidden_size must be greater than zero.
+ * @throws ValueError: num_layers must be greater than zero.
+ * @throws ValueError: proj_size should be a positive integer or zero to disable projections.
+ * @throws ValueError: proj_size has to be smaller than hidden_size. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lstm(
+    int64_t input_size, int64_t hidden_size, const dt_nn_lstm_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+ * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
+ * that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
+ * those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
+ * bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout should be a number in range [0, 1] representing the probability of an
+ *   element being zeroed.
+ * @throws ValueError: input_size must be greater than zero.
+ * @throws ValueError: hidden_size must be greater than zero.
+ * @throws ValueError: num_layers must be greater than zero. */
+DT_MUST_CHECK DT_API dt_status dt_nn_gru(
+    int64_t input_size, int64_t hidden_size, const dt_nn_gru_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** One time step of a recurrent network; rnn_tanh has the formulas.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_rnn_cell(
+    int64_t input_size, int64_t hidden_size, const dt_nn_rnn_cell_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** One time step of long short-term memory; lstm has the formulas.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lstm_cell(
+    int64_t input_size, int64_t hidden_size, const dt_nn_lstm_cell_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** One time step of gated recurrent units; gru has the formulas.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_gru_cell(
+    int64_t input_size, int64_t hidden_size, const dt_nn_gru_cell_options *options,
+    dt_module **out) DT_NOEXCEPT;
 
 /* ---- layers_shapes */
 
@@ -4775,6 +4965,17 @@ DT_MUST_CHECK DT_API dt_status dt_module_forward(
 DT_MUST_CHECK DT_API dt_status dt_module_forward_inputs(
     dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor **out) DT_NOEXCEPT;
 
+/** Applies a module whose forward has several results.
+ * @param self The module.
+ * @param inputs What the module is applied to, in the order of its forward; one that may be left
+ *   out may be absent.
+ * @return All that the module computes, as the states of a recurrent network beside its outputs; of
+ *   most modules one tensor.
+ * @throws TypeError: the module takes more inputs, or fewer.
+ * @throws NotImplementedError: the module is a container. */
+DT_MUST_CHECK DT_API dt_status dt_module_forward_outputs(
+    dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor_list **out) DT_NOEXCEPT;
+
 /** The module's class: Linear.
  * @param self The module. */
 DT_MUST_CHECK DT_API dt_status dt_module_kind(dt_module *self, dt_bytes **out) DT_NOEXCEPT;
@@ -7020,6 +7221,269 @@ DT_MUST_CHECK DT_API dt_status dt_generator_get_state(
  * @throws RuntimeError: the tensor is not such a state. */
 DT_MUST_CHECK DT_API dt_status dt_generator_set_state(
     dt_generator *self, dt_tensor *state) DT_NOEXCEPT;
+
+/* ---- recurrent */
+
+/** Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T + bias_ih + h
+ * @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i) * tanh(g), h =
+ * sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times weight_hr.T.
+ * @param input [time, batch, features], [batch, time, features] with batch_first, or [time,
+ *   features].
+ * @param hx The hidden state [num_layers * directions, batch, hidden] and the cells, of the same
+ *   sizes, that it begins with; absent means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [4 * hidden, features],
+ *   weight_hh [4 * hidden, hidden], if has_biases bias_ih and bias_hh [4 * hidden], and for
+ *   projections weight_hr [projected, hidden]: one more, and hidden states have so many features
+ *   then.
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time.
+ * @return The hidden states of the last layer at each time step, in the order of the input; and
+ *   what hidden states and cells of each layer and direction end with.
+ * @throws ValueError: the input has too few or too many dimensions, or another dtype than the
+ *   weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_lstm(
+    dt_tensor *input, dt_tensor *const *hx, int64_t hx_n, dt_tensor *const *params,
+    int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train,
+    int32_t bidirectional, int32_t batch_first, dt_tensor **output, dt_tensor **h_n,
+    dt_tensor **c_n) DT_NOEXCEPT;
+
+/** lstm of sequences of several lengths.
+ * @param data The elements of all sequences, [elements, features]: those of the first time step,
+ *   then those of the second, and so on, as of a PackedSequence.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param hx The hidden state [num_layers * directions, batch, hidden] and the cells, of the same
+ *   sizes, that it begins with; absent means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @return The hidden states of the last layer, packed like the input; and what hidden states and
+ *   cells of each layer and direction end with.
+ * @throws ValueError: the data have another dtype than the weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_lstm_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *const *hx, int64_t hx_n,
+    dt_tensor *const *params, int64_t params_n, int32_t has_biases, int64_t num_layers,
+    double dropout, int32_t train, int32_t bidirectional, dt_tensor **output, dt_tensor **h_n,
+    dt_tensor **c_n) DT_NOEXCEPT;
+
+/** Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and (r', z',
+ * n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n') and h = m
+ * + sigmoid(z + z') * (h - m).
+ * @param input [time, batch, features], [batch, time, features] with batch_first, or [time,
+ *   features].
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time.
+ * @return The hidden states of the last layer at each time step, in the order of the input; and
+ *   what they end with in each layer and direction.
+ * @throws ValueError: the input has too few or too many dimensions, or another dtype than the
+ *   weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_gru(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *const *params, int64_t params_n, int32_t has_biases,
+    int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first,
+    dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** gru of sequences of several lengths.
+ * @param data The elements of all sequences, [elements, features]: those of the first time step,
+ *   then those of the second, and so on, as of a PackedSequence.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @return The hidden states of the last layer, packed like the input; and what they end with in
+ *   each layer and direction.
+ * @throws ValueError: the data have another dtype than the weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_gru_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, dt_tensor *const *params,
+    int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train,
+    int32_t bidirectional, dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih + h @
+ * weight_hh.T + bias_hh) for each time step.
+ * @param input [time, batch, features], [batch, time, features] with batch_first, or [time,
+ *   features].
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time.
+ * @return The hidden states of the last layer at each time step, in the order of the input; and
+ *   what they end with in each layer and direction.
+ * @throws ValueError: the input has too few or too many dimensions, or another dtype than the
+ *   weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_tanh(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *const *params, int64_t params_n, int32_t has_biases,
+    int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first,
+    dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** rnn_tanh of sequences of several lengths.
+ * @param data The elements of all sequences, [elements, features]: those of the first time step,
+ *   then those of the second, and so on, as of a PackedSequence.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @return The hidden states of the last layer, packed like the input; and what they end with in
+ *   each layer and direction.
+ * @throws ValueError: the data have another dtype than the weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_tanh_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, dt_tensor *const *params,
+    int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train,
+    int32_t bidirectional, dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** rnn_tanh with relu in the place of tanh.
+ * @param input [time, batch, features], [batch, time, features] with batch_first, or [time,
+ *   features].
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time.
+ * @return The hidden states of the last layer at each time step, in the order of the input; and
+ *   what they end with in each layer and direction.
+ * @throws ValueError: the input has too few or too many dimensions, or another dtype than the
+ *   weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_relu(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *const *params, int64_t params_n, int32_t has_biases,
+    int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first,
+    dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** rnn_relu of sequences of several lengths.
+ * @param data The elements of all sequences, [elements, features]: those of the first time step,
+ *   then those of the second, and so on, as of a PackedSequence.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @return The hidden states of the last layer, packed like the input; and what they end with in
+ *   each layer and direction.
+ * @throws ValueError: the data have another dtype than the weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_relu_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, dt_tensor *const *params,
+    int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train,
+    int32_t bidirectional, dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** One time step of lstm.
+ * @param input [batch, features] or [features].
+ * @param hx The hidden state and the cells, [batch, hidden] or [hidden]; absent means zeros.
+ * @param w_ih Weight of the input, [gates * hidden, features].
+ * @param w_hh Weight of the hidden state, [gates * hidden, hidden].
+ * @param b_ih A bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @param b_hh Another bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @return The next hidden state and the next cells.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_lstm_cell(
+    dt_tensor *input, dt_tensor *const *hx, int64_t hx_n, dt_tensor *w_ih, dt_tensor *w_hh,
+    dt_tensor *b_ih, dt_tensor *b_hh, dt_tensor **h, dt_tensor **c) DT_NOEXCEPT;
+
+/** One time step of gru.
+ * @param input [batch, features] or [features].
+ * @param hx The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+ * @param w_ih Weight of the input, [gates * hidden, features].
+ * @param w_hh Weight of the hidden state, [gates * hidden, hidden].
+ * @param b_ih A bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @param b_hh Another bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @return The next hidden state.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_gru_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh, dt_tensor *b_ih,
+    dt_tensor *b_hh, dt_tensor **out) DT_NOEXCEPT;
+
+/** One time step of rnn_tanh.
+ * @param input [batch, features] or [features].
+ * @param hx The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+ * @param w_ih Weight of the input, [gates * hidden, features].
+ * @param w_hh Weight of the hidden state, [gates * hidden, hidden].
+ * @param b_ih A bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @param b_hh Another bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @return The next hidden state.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_tanh_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh, dt_tensor *b_ih,
+    dt_tensor *b_hh, dt_tensor **out) DT_NOEXCEPT;
+
+/** One time step of rnn_relu.
+ * @param input [batch, features] or [features].
+ * @param hx The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+ * @param w_ih Weight of the input, [gates * hidden, features].
+ * @param w_hh Weight of the hidden state, [gates * hidden, hidden].
+ * @param b_ih A bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @param b_hh Another bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @return The next hidden state.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_relu_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh, dt_tensor *b_ih,
+    dt_tensor *b_hh, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- reduce */
 

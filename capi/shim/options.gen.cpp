@@ -390,6 +390,36 @@ dt_status dt_nn_multi_label_soft_margin_loss_options_init(dt_nn_multi_label_soft
   return guard("nn_multi_label_soft_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_rnn_options_init(dt_nn_rnn_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_rnn_options initial = DT_NN_RNN_OPTIONS_INIT;
+  return guard("nn_rnn_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lstm_options_init(dt_nn_lstm_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lstm_options initial = DT_NN_LSTM_OPTIONS_INIT;
+  return guard("nn_lstm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_gru_options_init(dt_nn_gru_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_gru_options initial = DT_NN_GRU_OPTIONS_INIT;
+  return guard("nn_gru_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_rnn_cell_options_init(dt_nn_rnn_cell_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_rnn_cell_options initial = DT_NN_RNN_CELL_OPTIONS_INIT;
+  return guard("nn_rnn_cell_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lstm_cell_options_init(dt_nn_lstm_cell_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lstm_cell_options initial = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  return guard("nn_lstm_cell_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_gru_cell_options_init(dt_nn_gru_cell_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_gru_cell_options initial = DT_NN_GRU_CELL_OPTIONS_INIT;
+  return guard("nn_gru_cell_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_fold_options_init(dt_nn_fold_options* options, int64_t struct_size) noexcept {
   static const dt_nn_fold_options initial = DT_NN_FOLD_OPTIONS_INIT;
   return guard("nn_fold_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });

@@ -1484,6 +1484,152 @@ inline NnMultiLabelSoftMarginLossOptions read(const dt_nn_multi_label_soft_margi
   return o;
 }
 
+static_assert(sizeof(dt_nn_rnn_options) == 64);
+static_assert(offsetof(dt_nn_rnn_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_rnn_options, num_layers) == 8);
+static_assert(offsetof(dt_nn_rnn_options, nonlinearity) == 16);
+static_assert(offsetof(dt_nn_rnn_options, bias) == 24);
+static_assert(offsetof(dt_nn_rnn_options, batch_first) == 28);
+static_assert(offsetof(dt_nn_rnn_options, dropout) == 32);
+static_assert(offsetof(dt_nn_rnn_options, bidirectional) == 40);
+static_assert(offsetof(dt_nn_rnn_options, device_type) == 44);
+static_assert(offsetof(dt_nn_rnn_options, device_index) == 48);
+static_assert(offsetof(dt_nn_rnn_options, dtype) == 56);
+static_assert(offsetof(dt_nn_rnn_options, reserved1) == 60);
+inline NnRnnOptions read(const dt_nn_rnn_options* given, const char* name) {
+  dt_nn_rnn_options c = DT_NN_RNN_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnRnnOptions o;
+  o.num_layers = c.num_layers;
+  if (c.nonlinearity) o.nonlinearity = c.nonlinearity;
+  o.bias = c.bias != 0;
+  o.batch_first = c.batch_first != 0;
+  o.dropout = c.dropout;
+  o.bidirectional = c.bidirectional != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lstm_options) == 72);
+static_assert(offsetof(dt_nn_lstm_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lstm_options, num_layers) == 8);
+static_assert(offsetof(dt_nn_lstm_options, bias) == 16);
+static_assert(offsetof(dt_nn_lstm_options, batch_first) == 20);
+static_assert(offsetof(dt_nn_lstm_options, dropout) == 24);
+static_assert(offsetof(dt_nn_lstm_options, bidirectional) == 32);
+static_assert(offsetof(dt_nn_lstm_options, reserved1) == 36);
+static_assert(offsetof(dt_nn_lstm_options, proj_size) == 40);
+static_assert(offsetof(dt_nn_lstm_options, device_type) == 48);
+static_assert(offsetof(dt_nn_lstm_options, reserved2) == 52);
+static_assert(offsetof(dt_nn_lstm_options, device_index) == 56);
+static_assert(offsetof(dt_nn_lstm_options, dtype) == 64);
+static_assert(offsetof(dt_nn_lstm_options, reserved3) == 68);
+inline NnLstmOptions read(const dt_nn_lstm_options* given, const char* name) {
+  dt_nn_lstm_options c = DT_NN_LSTM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnLstmOptions o;
+  o.num_layers = c.num_layers;
+  o.bias = c.bias != 0;
+  o.batch_first = c.batch_first != 0;
+  o.dropout = c.dropout;
+  o.bidirectional = c.bidirectional != 0;
+  o.proj_size = c.proj_size;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_gru_options) == 56);
+static_assert(offsetof(dt_nn_gru_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_gru_options, num_layers) == 8);
+static_assert(offsetof(dt_nn_gru_options, bias) == 16);
+static_assert(offsetof(dt_nn_gru_options, batch_first) == 20);
+static_assert(offsetof(dt_nn_gru_options, dropout) == 24);
+static_assert(offsetof(dt_nn_gru_options, bidirectional) == 32);
+static_assert(offsetof(dt_nn_gru_options, device_type) == 36);
+static_assert(offsetof(dt_nn_gru_options, device_index) == 40);
+static_assert(offsetof(dt_nn_gru_options, dtype) == 48);
+static_assert(offsetof(dt_nn_gru_options, reserved1) == 52);
+inline NnGruOptions read(const dt_nn_gru_options* given, const char* name) {
+  dt_nn_gru_options c = DT_NN_GRU_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnGruOptions o;
+  o.num_layers = c.num_layers;
+  o.bias = c.bias != 0;
+  o.batch_first = c.batch_first != 0;
+  o.dropout = c.dropout;
+  o.bidirectional = c.bidirectional != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_rnn_cell_options) == 48);
+static_assert(offsetof(dt_nn_rnn_cell_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_rnn_cell_options, bias) == 8);
+static_assert(offsetof(dt_nn_rnn_cell_options, reserved1) == 12);
+static_assert(offsetof(dt_nn_rnn_cell_options, nonlinearity) == 16);
+static_assert(offsetof(dt_nn_rnn_cell_options, device_type) == 24);
+static_assert(offsetof(dt_nn_rnn_cell_options, reserved2) == 28);
+static_assert(offsetof(dt_nn_rnn_cell_options, device_index) == 32);
+static_assert(offsetof(dt_nn_rnn_cell_options, dtype) == 40);
+static_assert(offsetof(dt_nn_rnn_cell_options, reserved3) == 44);
+inline NnRnnCellOptions read(const dt_nn_rnn_cell_options* given, const char* name) {
+  dt_nn_rnn_cell_options c = DT_NN_RNN_CELL_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnRnnCellOptions o;
+  o.bias = c.bias != 0;
+  if (c.nonlinearity) o.nonlinearity = c.nonlinearity;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lstm_cell_options) == 32);
+static_assert(offsetof(dt_nn_lstm_cell_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lstm_cell_options, bias) == 8);
+static_assert(offsetof(dt_nn_lstm_cell_options, device_type) == 12);
+static_assert(offsetof(dt_nn_lstm_cell_options, device_index) == 16);
+static_assert(offsetof(dt_nn_lstm_cell_options, dtype) == 24);
+static_assert(offsetof(dt_nn_lstm_cell_options, reserved1) == 28);
+inline NnLstmCellOptions read(const dt_nn_lstm_cell_options* given, const char* name) {
+  dt_nn_lstm_cell_options c = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnLstmCellOptions o;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_gru_cell_options) == 32);
+static_assert(offsetof(dt_nn_gru_cell_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_gru_cell_options, bias) == 8);
+static_assert(offsetof(dt_nn_gru_cell_options, device_type) == 12);
+static_assert(offsetof(dt_nn_gru_cell_options, device_index) == 16);
+static_assert(offsetof(dt_nn_gru_cell_options, dtype) == 24);
+static_assert(offsetof(dt_nn_gru_cell_options, reserved1) == 28);
+inline NnGruCellOptions read(const dt_nn_gru_cell_options* given, const char* name) {
+  dt_nn_gru_cell_options c = DT_NN_GRU_CELL_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnGruCellOptions o;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
 static_assert(sizeof(dt_nn_fold_options) == 56);
 static_assert(offsetof(dt_nn_fold_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_fold_options, dilation) == 8);

@@ -325,6 +325,37 @@ Ref<Module> nn_multi_label_margin_loss(const NnMultiLabelMarginLossOptions& opti
 // The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
 Ref<Module> nn_multi_label_soft_margin_loss(const NnMultiLabelSoftMarginLossOptions& options);
 
+// The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+// batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+// state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
+// what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+// bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+Ref<Module> nn_rnn(int64_t input_size, int64_t hidden_size, const NnRnnOptions& options);
+
+// Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
+// input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
+// state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
+// layer, and what hidden states and cells of all layers and directions end with. Parameters:
+// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
+// and so on; of the other direction weight_ih_l0_reverse.
+Ref<Module> nn_lstm(int64_t input_size, int64_t hidden_size, const NnLstmOptions& options);
+
+// Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+// input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
+// that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
+// those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
+// bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+Ref<Module> nn_gru(int64_t input_size, int64_t hidden_size, const NnGruOptions& options);
+
+// One time step of a recurrent network; rnn_tanh has the formulas.
+Ref<Module> nn_rnn_cell(int64_t input_size, int64_t hidden_size, const NnRnnCellOptions& options);
+
+// One time step of long short-term memory; lstm has the formulas.
+Ref<Module> nn_lstm_cell(int64_t input_size, int64_t hidden_size, const NnLstmCellOptions& options);
+
+// One time step of gated recurrent units; gru has the formulas.
+Ref<Module> nn_gru_cell(int64_t input_size, int64_t hidden_size, const NnGruCellOptions& options);
+
 // Splits one dimension into several.
 Ref<Module> nn_unflatten(int64_t dim, IntList unflattened_size);
 

@@ -14,6 +14,7 @@
 #include "core/ops/pointwise_math.gen.h"
 #include "core/ops/pool.gen.h"
 #include "core/ops/random.gen.h"
+#include "core/ops/recurrent.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/ops/sorting.gen.h"

@@ -844,6 +844,96 @@ struct NnMultiLabelSoftMarginLossOptions {
   Reduction reduction = Reduction::kMean;
 };
 
+// Named arguments of dt_nn_rnn.
+struct NnRnnOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // tanh or relu.
+  std::string nonlinearity = "tanh";
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_lstm.
+struct NnLstmOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Features of the hidden state after a projection; 0: there is none.
+  int64_t proj_size = 0;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_gru.
+struct NnGruOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_rnn_cell.
+struct NnRnnCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // tanh or relu.
+  std::string nonlinearity = "tanh";
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_lstm_cell.
+struct NnLstmCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_gru_cell.
+struct NnGruCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
 // Named arguments of dt_nn_fold.
 struct NnFoldOptions {
   // Step between the window's points: height, width.

@@ -116,4 +116,10 @@ Tensor prelu(const Tensor& input, const Tensor& weight);
 // softmax of -input.
 Tensor softmin(const Tensor& input, int64_t dim, DType dtype = DType::kDefault);
 
+// lstm: what a gate lets through, of cells or into them.
+Tensor gated_tanh(const Tensor& input, const Tensor& gate);
+
+// lstm and gru: what a gate keeps of a state, and what comes to it.
+Tensor gated_add(const Tensor& input, const Tensor& gate, const Tensor& other);
+
 }  // namespace dt

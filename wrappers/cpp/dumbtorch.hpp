@@ -169,6 +169,15 @@ struct MaxPool3dWithIndicesResult;
 struct AdaptiveMaxPool1dWithIndicesResult;
 struct AdaptiveMaxPool2dWithIndicesResult;
 struct AdaptiveMaxPool3dWithIndicesResult;
+struct LstmResult;
+struct LstmPackedResult;
+struct GruResult;
+struct GruPackedResult;
+struct RnnTanhResult;
+struct RnnTanhPackedResult;
+struct RnnReluResult;
+struct RnnReluPackedResult;
+struct LstmCellResult;
 struct MaxDimResult;
 struct MinDimResult;
 struct AminmaxResult;
@@ -1339,6 +1348,9 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   }
   // Applies a module to any number of inputs, as losses of three tensors need.
   Tensor forward_inputs(const TensorRefs& inputs) const;
+  // Applies a module whose forward has several results. All that the module computes, as the states
+  // of a recurrent network beside its outputs; of most modules one tensor.
+  std::vector<Tensor> forward_outputs(const TensorRefs& inputs) const;
   // The module's class: Linear.
   std::string kind() const;
   // Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
@@ -2318,6 +2330,96 @@ struct NnMultiLabelSoftMarginLossOptions {
   Reduction reduction = Reduction::kMean;
 };
 
+// Named arguments of dt_nn_rnn.
+struct NnRnnOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // tanh or relu.
+  std::string nonlinearity = "tanh";
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_lstm.
+struct NnLstmOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Features of the hidden state after a projection; 0: there is none.
+  int64_t proj_size = 0;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_gru.
+struct NnGruOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_rnn_cell.
+struct NnRnnCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // tanh or relu.
+  std::string nonlinearity = "tanh";
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_lstm_cell.
+struct NnLstmCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_gru_cell.
+struct NnGruCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
 // Named arguments of dt_nn_fold.
 struct NnFoldOptions {
   // Step between the window's points: height, width.
@@ -2635,6 +2737,53 @@ struct AdaptiveMaxPool2dWithIndicesResult {
 struct AdaptiveMaxPool3dWithIndicesResult {
   Tensor values;
   Tensor indices;
+};
+
+struct LstmResult {
+  Tensor output;
+  Tensor h_n;
+  Tensor c_n;
+};
+
+struct LstmPackedResult {
+  Tensor output;
+  Tensor h_n;
+  Tensor c_n;
+};
+
+struct GruResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct GruPackedResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct RnnTanhResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct RnnTanhPackedResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct RnnReluResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct RnnReluPackedResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct LstmCellResult {
+  Tensor h;
+  Tensor c;
 };
 
 struct MaxDimResult {
@@ -3452,6 +3601,12 @@ inline Tensor Module::forward_inputs(const TensorRefs& inputs) const {
   dt_tensor* out = nullptr;
   detail::check(dt_module_forward_inputs(handle(), inputs.data(), inputs.size(), &out));
   return Tensor(out);
+}
+
+inline std::vector<Tensor> Module::forward_outputs(const TensorRefs& inputs) const {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_module_forward_outputs(handle(), inputs.data(), inputs.size(), &out));
+  return detail::take_tensors(out);
 }
 
 inline std::string Module::kind() const {
@@ -7146,6 +7301,110 @@ inline Module MultiLabelSoftMarginLoss(const NnMultiLabelSoftMarginLossOptions& 
   return dumbtorch::Module(out);
 }
 
+// The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+// batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+// state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
+// what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+// bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
+// module.
+inline Module RNN(int64_t input_size, int64_t hidden_size, const NnRnnOptions& options = {}) {
+  dt_nn_rnn_options options_c = DT_NN_RNN_OPTIONS_INIT;
+  options_c.num_layers = options.num_layers;
+  options_c.nonlinearity = detail::text(options.nonlinearity);
+  options_c.bias = options.bias;
+  options_c.batch_first = options.batch_first;
+  options_c.dropout = options.dropout;
+  options_c.bidirectional = options.bidirectional;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_rnn(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
+// input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
+// state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
+// layer, and what hidden states and cells of all layers and directions end with. Parameters:
+// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
+// and so on; of the other direction weight_ih_l0_reverse. The module.
+inline Module LSTM(int64_t input_size, int64_t hidden_size, const NnLstmOptions& options = {}) {
+  dt_nn_lstm_options options_c = DT_NN_LSTM_OPTIONS_INIT;
+  options_c.num_layers = options.num_layers;
+  options_c.bias = options.bias;
+  options_c.batch_first = options.batch_first;
+  options_c.dropout = options.dropout;
+  options_c.bidirectional = options.bidirectional;
+  options_c.proj_size = options.proj_size;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lstm(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+// input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
+// that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
+// those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
+// bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
+inline Module GRU(int64_t input_size, int64_t hidden_size, const NnGruOptions& options = {}) {
+  dt_nn_gru_options options_c = DT_NN_GRU_OPTIONS_INIT;
+  options_c.num_layers = options.num_layers;
+  options_c.bias = options.bias;
+  options_c.batch_first = options.batch_first;
+  options_c.dropout = options.dropout;
+  options_c.bidirectional = options.bidirectional;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_gru(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// One time step of a recurrent network; rnn_tanh has the formulas. The module.
+inline Module RNNCell(
+    int64_t input_size, int64_t hidden_size, const NnRnnCellOptions& options = {}) {
+  dt_nn_rnn_cell_options options_c = DT_NN_RNN_CELL_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.nonlinearity = detail::text(options.nonlinearity);
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_rnn_cell(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// One time step of long short-term memory; lstm has the formulas. The module.
+inline Module LSTMCell(
+    int64_t input_size, int64_t hidden_size, const NnLstmCellOptions& options = {}) {
+  dt_nn_lstm_cell_options options_c = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lstm_cell(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// One time step of gated recurrent units; gru has the formulas. The module.
+inline Module GRUCell(
+    int64_t input_size, int64_t hidden_size, const NnGruCellOptions& options = {}) {
+  dt_nn_gru_cell_options options_c = DT_NN_GRU_CELL_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_gru_cell(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // Splits one dimension into several. The module.
 inline Module Unflatten(int64_t dim, const Ints& unflattened_size) {
   dt_module* out = nullptr;
@@ -10080,6 +10339,160 @@ inline Generator generator_new(std::optional<Device> device = std::nullopt) {
   detail::check(dt_generator_new(
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
   return dumbtorch::Generator(out);
+}
+
+// Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T + bias_ih + h
+// @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i) * tanh(g), h =
+// sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times weight_hr.T. The hidden states of
+// the last layer at each time step, in the order of the input; and what hidden states and cells of
+// each layer and direction end with.
+inline LstmResult lstm(
+    const Tensor& input, const TensorRefs& hx, const TensorRefs& params, bool has_biases,
+    int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  dt_tensor* c_n = nullptr;
+  detail::check(dt_lstm(
+    input.handle(), hx.data(), hx.size(), params.data(), params.size(), has_biases, num_layers,
+    dropout, train, bidirectional, batch_first, &output, &h_n, &c_n));
+  return {Tensor(output), Tensor(h_n), Tensor(c_n)};
+}
+
+// lstm of sequences of several lengths. The hidden states of the last layer, packed like the input;
+// and what hidden states and cells of each layer and direction end with.
+inline LstmPackedResult lstm_packed(
+    const Tensor& data, const Tensor& batch_sizes, const TensorRefs& hx, const TensorRefs& params,
+    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  dt_tensor* c_n = nullptr;
+  detail::check(dt_lstm_packed(
+    data.handle(), batch_sizes.handle(), hx.data(), hx.size(), params.data(), params.size(),
+    has_biases, num_layers, dropout, train, bidirectional, &output, &h_n, &c_n));
+  return {Tensor(output), Tensor(h_n), Tensor(c_n)};
+}
+
+// Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and (r', z',
+// n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n') and h = m
+// + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in the order
+// of the input; and what they end with in each layer and direction.
+inline GruResult gru(
+    const Tensor& input, const Tensor& hx, const TensorRefs& params, bool has_biases,
+    int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_gru(
+    input.handle(), hx.handle(), params.data(), params.size(), has_biases, num_layers, dropout,
+    train, bidirectional, batch_first, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// gru of sequences of several lengths. The hidden states of the last layer, packed like the input;
+// and what they end with in each layer and direction.
+inline GruPackedResult gru_packed(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const TensorRefs& params,
+    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_gru_packed(
+    data.handle(), batch_sizes.handle(), hx.handle(), params.data(), params.size(), has_biases,
+    num_layers, dropout, train, bidirectional, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih + h @
+// weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each time step,
+// in the order of the input; and what they end with in each layer and direction.
+inline RnnTanhResult rnn_tanh(
+    const Tensor& input, const Tensor& hx, const TensorRefs& params, bool has_biases,
+    int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_rnn_tanh(
+    input.handle(), hx.handle(), params.data(), params.size(), has_biases, num_layers, dropout,
+    train, bidirectional, batch_first, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// rnn_tanh of sequences of several lengths. The hidden states of the last layer, packed like the
+// input; and what they end with in each layer and direction.
+inline RnnTanhPackedResult rnn_tanh_packed(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const TensorRefs& params,
+    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_rnn_tanh_packed(
+    data.handle(), batch_sizes.handle(), hx.handle(), params.data(), params.size(), has_biases,
+    num_layers, dropout, train, bidirectional, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each time step,
+// in the order of the input; and what they end with in each layer and direction.
+inline RnnReluResult rnn_relu(
+    const Tensor& input, const Tensor& hx, const TensorRefs& params, bool has_biases,
+    int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_rnn_relu(
+    input.handle(), hx.handle(), params.data(), params.size(), has_biases, num_layers, dropout,
+    train, bidirectional, batch_first, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// rnn_relu of sequences of several lengths. The hidden states of the last layer, packed like the
+// input; and what they end with in each layer and direction.
+inline RnnReluPackedResult rnn_relu_packed(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const TensorRefs& params,
+    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_rnn_relu_packed(
+    data.handle(), batch_sizes.handle(), hx.handle(), params.data(), params.size(), has_biases,
+    num_layers, dropout, train, bidirectional, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// One time step of lstm. The next hidden state and the next cells.
+inline LstmCellResult lstm_cell(
+    const Tensor& input, const TensorRefs& hx, const Tensor& w_ih, const Tensor& w_hh,
+    const Tensor& b_ih = {}, const Tensor& b_hh = {}) {
+  dt_tensor* h = nullptr;
+  dt_tensor* c = nullptr;
+  detail::check(dt_lstm_cell(
+    input.handle(), hx.data(), hx.size(), w_ih.handle(), w_hh.handle(), b_ih.handle(),
+    b_hh.handle(), &h, &c));
+  return {Tensor(h), Tensor(c)};
+}
+
+// One time step of gru. The next hidden state.
+inline Tensor gru_cell(
+    const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+    const Tensor& b_ih = {}, const Tensor& b_hh = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gru_cell(
+    input.handle(), hx.handle(), w_ih.handle(), w_hh.handle(), b_ih.handle(), b_hh.handle(), &out));
+  return Tensor(out);
+}
+
+// One time step of rnn_tanh. The next hidden state.
+inline Tensor rnn_tanh_cell(
+    const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+    const Tensor& b_ih = {}, const Tensor& b_hh = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rnn_tanh_cell(
+    input.handle(), hx.handle(), w_ih.handle(), w_hh.handle(), b_ih.handle(), b_hh.handle(), &out));
+  return Tensor(out);
+}
+
+// One time step of rnn_relu. The next hidden state.
+inline Tensor rnn_relu_cell(
+    const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+    const Tensor& b_ih = {}, const Tensor& b_hh = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rnn_relu_cell(
+    input.handle(), hx.handle(), w_ih.handle(), w_hh.handle(), b_ih.handle(), b_hh.handle(), &out));
+  return Tensor(out);
 }
 
 inline Tensor sum(

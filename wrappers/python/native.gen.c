@@ -1062,6 +1062,87 @@ static int64_t py_nn_multi_label_soft_margin_loss(int64_t weight, int32_t reduct
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_rnn(int64_t input_size, int64_t hidden_size, int64_t num_layers, const char *nonlinearity, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_rnn_options options_options = DT_NN_RNN_OPTIONS_INIT;
+  options_options.num_layers = num_layers;
+  options_options.nonlinearity = nonlinearity;
+  options_options.bias = bias;
+  options_options.batch_first = batch_first;
+  options_options.dropout = dropout;
+  options_options.bidirectional = bidirectional;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_rnn(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lstm(int64_t input_size, int64_t hidden_size, int64_t num_layers, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int64_t proj_size, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_lstm_options options_options = DT_NN_LSTM_OPTIONS_INIT;
+  options_options.num_layers = num_layers;
+  options_options.bias = bias;
+  options_options.batch_first = batch_first;
+  options_options.dropout = dropout;
+  options_options.bidirectional = bidirectional;
+  options_options.proj_size = proj_size;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_lstm(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_gru(int64_t input_size, int64_t hidden_size, int64_t num_layers, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_gru_options options_options = DT_NN_GRU_OPTIONS_INIT;
+  options_options.num_layers = num_layers;
+  options_options.bias = bias;
+  options_options.batch_first = batch_first;
+  options_options.dropout = dropout;
+  options_options.bidirectional = bidirectional;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_gru(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_rnn_cell(int64_t input_size, int64_t hidden_size, int32_t bias, const char *nonlinearity, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_rnn_cell_options options_options = DT_NN_RNN_CELL_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.nonlinearity = nonlinearity;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_rnn_cell(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lstm_cell(int64_t input_size, int64_t hidden_size, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_lstm_cell_options options_options = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_lstm_cell(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_gru_cell(int64_t input_size, int64_t hidden_size, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_gru_cell_options options_options = DT_NN_GRU_CELL_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_gru_cell(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_unflatten(int64_t dim, const int64_t *unflattened_size, int64_t unflattened_size_n) {
   dt_module *out = NULL;
   (void)!dt_nn_unflatten(dim, unflattened_size, unflattened_size_n, &out);
@@ -2590,6 +2671,12 @@ static int64_t py_module_forward(int64_t self, int64_t input, int64_t target) {
 static int64_t py_module_forward_inputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
   dt_tensor *out = NULL;
   (void)!dt_module_forward_inputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_module_forward_outputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_module_forward_outputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -4273,6 +4360,109 @@ static int64_t py_generator_get_state(int64_t self) {
 
 static int32_t py_generator_set_state(int64_t self, int64_t state) {
   return dt_generator_set_state((dt_generator *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
+}
+
+static int32_t py_lstm(int64_t input, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  dt_tensor *c_n = 0;
+  const int32_t status = dt_lstm((dt_tensor *)(intptr_t)input, (dt_tensor *const *)list_or_null(hx, hx_n), list_count(hx_n), (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n, &c_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  out[2] = (int64_t)(intptr_t)c_n;
+  return status;
+}
+
+static int32_t py_lstm_packed(int64_t data, int64_t batch_sizes, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  dt_tensor *c_n = 0;
+  const int32_t status = dt_lstm_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *const *)list_or_null(hx, hx_n), list_count(hx_n), (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n, &c_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  out[2] = (int64_t)(intptr_t)c_n;
+  return status;
+}
+
+static int32_t py_gru(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_gru((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_gru_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_gru_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_rnn_tanh(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_rnn_tanh((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_rnn_tanh_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_rnn_tanh_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_rnn_relu(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_rnn_relu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_rnn_relu_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_rnn_relu_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_lstm_cell(int64_t input, const int64_t *hx, int64_t hx_n, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh, int64_t *out) {
+  dt_tensor *h = 0;
+  dt_tensor *c = 0;
+  const int32_t status = dt_lstm_cell((dt_tensor *)(intptr_t)input, (dt_tensor *const *)list_or_null(hx, hx_n), list_count(hx_n), (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &h, &c);
+  out[0] = (int64_t)(intptr_t)h;
+  out[1] = (int64_t)(intptr_t)c;
+  return status;
+}
+
+static int64_t py_gru_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+  dt_tensor *out = NULL;
+  (void)!dt_gru_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_rnn_tanh_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+  dt_tensor *out = NULL;
+  (void)!dt_rnn_tanh_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_rnn_relu_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+  dt_tensor *out = NULL;
+  (void)!dt_rnn_relu_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_sum(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {

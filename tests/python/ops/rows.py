@@ -5,6 +5,7 @@ from rows_linalg import ROWS as LINALG_ROWS
 from rows_loss import ROWS as LOSS_ROWS
 from rows_math import ROWS as POINTWISE_ROWS
 from rows_nn import ROWS as NN_ROWS
+from rows_recurrent import ROWS as RECURRENT_ROWS
 from rows_shape import ROWS as SHAPE_ROWS
 from rows_sorting import ROWS as SORTING_ROWS
 
@@ -14,6 +15,7 @@ ROWS = [
     *ARRANGE_ROWS,
     *SORTING_ROWS,
     *NN_ROWS,
+    *RECURRENT_ROWS,
     *LOSS_ROWS,
     *LINALG_ROWS,
 ]

@@ -1923,6 +1923,166 @@ def nn_multi_label_soft_margin_loss(*, weight=None, reduction='mean'):
     return Module.own(out)
 
 
+def nn_rnn(input_size, hidden_size, *, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
+    """The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
+    [time, batch, input_size], [batch, time, input_size] with batch_first, or [time,
+    input_size]; and the state that it begins with, absent for zeros. Outputs: the hidden
+    states of the last layer, and what those of all layers and directions end with.
+    Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+    the other direction weight_ih_l0_reverse.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        nonlinearity: tanh or relu.
+        bias: Whether there are biases.
+        batch_first: Whether dimension 0 of input and output is the batch, and 1 the time.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        bidirectional: Whether each layer also runs from the end to the beginning.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_rnn(input_size, hidden_size, num_layers, c_string(nonlinearity), bias, batch_first, dropout, bidirectional, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "RNN", "input_size:i64 hidden_size:i64 num_layers:i64 nonlinearity:str bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:enum?", input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_lstm(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
+    """Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time,
+    batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size];
+    and the hidden state and the cells that it begins with, absent for zeros. Outputs: the
+    hidden states of the last layer, and what hidden states and cells of all layers and
+    directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and
+    with proj_size weight_hr_l0 of layer 0, and so on; of the other direction
+    weight_ih_l0_reverse.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        bias: Whether there are biases.
+        batch_first: Whether dimension 0 of input and output is the batch, and 1 the time.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        bidirectional: Whether each layer also runs from the end to the beginning.
+        proj_size: Features of the hidden state after a projection; 0: there is none.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LSTM", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool proj_size:i64 device:device? dtype:enum?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_gru(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
+    """Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+    input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+    state that it begins with, absent for zeros. Outputs: the hidden states of the last
+    layer, and what those of all layers and directions end with. Parameters: weight_ih_l0,
+    weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
+    weight_ih_l0_reverse.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        bias: Whether there are biases.
+        batch_first: Whether dimension 0 of input and output is the batch, and 1 the time.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        bidirectional: Whether each layer also runs from the end to the beginning.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "GRU", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:enum?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_rnn_cell(input_size, hidden_size, *, bias=True, nonlinearity='tanh', device=None, dtype=None):
+    """One time step of a recurrent network; rnn_tanh has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        nonlinearity: tanh or relu.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_rnn_cell(input_size, hidden_size, bias, c_string(nonlinearity), device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "RNNCell", "input_size:i64 hidden_size:i64 bias:bool nonlinearity:str device:device? dtype:enum?", input_size, hidden_size, bias, nonlinearity, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_lstm_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None):
+    """One time step of long short-term memory; lstm has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_lstm_cell(input_size, hidden_size, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LSTMCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:enum?", input_size, hidden_size, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_gru_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None):
+    """One time step of gated recurrent units; gru has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_gru_cell(input_size, hidden_size, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "GRUCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:enum?", input_size, hidden_size, bias, device, dtype) from None
+    return Module.own(out)
+
+
 def nn_unflatten(dim, unflattened_size):
     """Splits one dimension into several.
 
@@ -10047,6 +10207,399 @@ def generator_new(device=None):
     return Generator.own(out)
 
 
+def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+    """Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T +
+    bias_ih + h @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i)
+    * tanh(g), h = sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times
+    weight_hr.T.
+
+    Args:
+        hx: The hidden state [num_layers * directions, batch, hidden] and the cells, of the
+            same sizes, that it begins with; absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [4 * hidden, features],
+            weight_hh [4 * hidden, hidden], if has_biases bias_ih and bias_hh [4 * hidden],
+            and for projections weight_hr [projected, hidden]: one more, and hidden states
+            have so many features then.
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        The hidden states of the last layer at each time step, in the order of the input;
+        and what hidden states and cells of each layer and direction end with.
+    """
+    if out is not None:
+        return into(out, lstm, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    try:
+        hx_c = NULL if hx is None else handle_list(hx)
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[3]")
+        status = lib.py_lstm(input._h, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lstm", "input:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+    if status:
+        raise fail()
+    return lstm_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
+    """lstm of sequences of several lengths.
+
+    Args:
+        data: The elements of all sequences, [elements, features]: those of the first time
+            step, then those of the second, and so on, as of a PackedSequence.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        hx: The hidden state [num_layers * directions, batch, hidden] and the cells, of the
+            same sizes, that it begins with; absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+
+    Returns:
+        The hidden states of the last layer, packed like the input; and what hidden states
+        and cells of each layer and direction end with.
+    """
+    if out is not None:
+        return into(out, lstm_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    try:
+        hx_c = NULL if hx is None else handle_list(hx)
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[3]")
+        status = lib.py_lstm_packed(data._h, batch_sizes._h, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lstm_packed", "data:tensor batch_sizes:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+    if status:
+        raise fail()
+    return lstm_packed_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+    """Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
+    (r', z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r +
+    r') * n') and h = m + sigmoid(z + z') * (h - m).
+
+    Args:
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        The hidden states of the last layer at each time step, in the order of the input;
+        and what they end with in each layer and direction.
+    """
+    if out is not None:
+        return into(out, gru, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_gru(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gru", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+    if status:
+        raise fail()
+    return gru_result((wrap(out[0]), wrap(out[1])))
+
+
+def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
+    """gru of sequences of several lengths.
+
+    Args:
+        data: The elements of all sequences, [elements, features]: those of the first time
+            step, then those of the second, and so on, as of a PackedSequence.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+
+    Returns:
+        The hidden states of the last layer, packed like the input; and what they end with
+        in each layer and direction.
+    """
+    if out is not None:
+        return into(out, gru_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_gru_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gru_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+    if status:
+        raise fail()
+    return gru_packed_result((wrap(out[0]), wrap(out[1])))
+
+
+def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+    """The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih + h
+    @ weight_hh.T + bias_hh) for each time step.
+
+    Args:
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        The hidden states of the last layer at each time step, in the order of the input;
+        and what they end with in each layer and direction.
+    """
+    if out is not None:
+        return into(out, rnn_tanh, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_rnn_tanh(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_tanh", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+    if status:
+        raise fail()
+    return rnn_tanh_result((wrap(out[0]), wrap(out[1])))
+
+
+def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
+    """rnn_tanh of sequences of several lengths.
+
+    Args:
+        data: The elements of all sequences, [elements, features]: those of the first time
+            step, then those of the second, and so on, as of a PackedSequence.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+
+    Returns:
+        The hidden states of the last layer, packed like the input; and what they end with
+        in each layer and direction.
+    """
+    if out is not None:
+        return into(out, rnn_tanh_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_rnn_tanh_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_tanh_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+    if status:
+        raise fail()
+    return rnn_tanh_packed_result((wrap(out[0]), wrap(out[1])))
+
+
+def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+    """rnn_tanh with relu in the place of tanh.
+
+    Args:
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        The hidden states of the last layer at each time step, in the order of the input;
+        and what they end with in each layer and direction.
+    """
+    if out is not None:
+        return into(out, rnn_relu, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_rnn_relu(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_relu", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+    if status:
+        raise fail()
+    return rnn_relu_result((wrap(out[0]), wrap(out[1])))
+
+
+def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
+    """rnn_relu of sequences of several lengths.
+
+    Args:
+        data: The elements of all sequences, [elements, features]: those of the first time
+            step, then those of the second, and so on, as of a PackedSequence.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+
+    Returns:
+        The hidden states of the last layer, packed like the input; and what they end with
+        in each layer and direction.
+    """
+    if out is not None:
+        return into(out, rnn_relu_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_rnn_relu_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_relu_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+    if status:
+        raise fail()
+    return rnn_relu_packed_result((wrap(out[0]), wrap(out[1])))
+
+
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+    """One time step of lstm.
+
+    Args:
+        hx: The hidden state and the cells, [batch, hidden] or [hidden]; absent means zeros.
+        w_ih: Weight of the input, [gates * hidden, features].
+        w_hh: Weight of the hidden state, [gates * hidden, hidden].
+        b_ih: A bias [gates * hidden], or absent.
+        b_hh: Another bias [gates * hidden], or absent.
+
+    Returns:
+        The next hidden state and the next cells.
+    """
+    if out is not None:
+        return into(out, lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    try:
+        hx_c = NULL if hx is None else handle_list(hx)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_lstm_cell(input._h, hx_c, -1 if hx is None else len(hx_c), w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lstm_cell", "input:tensor hx:tensor[]? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+    if status:
+        raise fail()
+    return lstm_cell_result((wrap(out[0]), wrap(out[1])))
+
+
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+    """One time step of gru.
+
+    Args:
+        hx: The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+        w_ih: Weight of the input, [gates * hidden, features].
+        w_hh: Weight of the hidden state, [gates * hidden, hidden].
+        b_ih: A bias [gates * hidden], or absent.
+        b_hh: Another bias [gates * hidden], or absent.
+
+    Returns:
+        The next hidden state.
+    """
+    if out is not None:
+        return into(out, gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    try:
+        out = lib.py_gru_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gru_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+    return wrap(out)
+
+
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+    """One time step of rnn_tanh.
+
+    Args:
+        hx: The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+        w_ih: Weight of the input, [gates * hidden, features].
+        w_hh: Weight of the hidden state, [gates * hidden, hidden].
+        b_ih: A bias [gates * hidden], or absent.
+        b_hh: Another bias [gates * hidden], or absent.
+
+    Returns:
+        The next hidden state.
+    """
+    if out is not None:
+        return into(out, rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    try:
+        out = lib.py_rnn_tanh_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_tanh_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+    return wrap(out)
+
+
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+    """One time step of rnn_relu.
+
+    Args:
+        hx: The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+        w_ih: Weight of the input, [gates * hidden, features].
+        w_hh: Weight of the hidden state, [gates * hidden, hidden].
+        b_ih: A bias [gates * hidden], or absent.
+        b_hh: Another bias [gates * hidden], or absent.
+
+    Returns:
+        The next hidden state.
+    """
+    if out is not None:
+        return into(out, rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    try:
+        out = lib.py_rnn_relu_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_relu_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+    return wrap(out)
+
+
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Sum of elements.
 
@@ -14265,6 +14818,24 @@ class Module(Handle):
             raise complain(error, "forward_inputs", "self:handle inputs:tensor?[]", self, inputs) from None
         return wrap(out)
 
+    def forward_outputs(self, inputs):
+        """Applies a module whose forward has several results.
+
+        Args:
+            inputs: What the module is applied to, in the order of its forward; one that may be
+                left out may be absent.
+
+        Returns:
+            All that the module computes, as the states of a recurrent network beside its
+            outputs; of most modules one tensor.
+        """
+        try:
+            inputs_c = optional_handle_list(inputs)
+            out = lib.py_module_forward_outputs(self._h, inputs_c, len(inputs_c))
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "forward_outputs", "self:handle inputs:tensor?[]", self, inputs) from None
+        return take_tensors(out)
+
     def kind(self):
         """The module's class: Linear."""
         try:
@@ -14857,6 +15428,15 @@ max_pool3d_with_indices_result = result_type("max_pool3d_with_indices", "values 
 adaptive_max_pool1d_with_indices_result = result_type("adaptive_max_pool1d_with_indices", "values indices")
 adaptive_max_pool2d_with_indices_result = result_type("adaptive_max_pool2d_with_indices", "values indices")
 adaptive_max_pool3d_with_indices_result = result_type("adaptive_max_pool3d_with_indices", "values indices")
+lstm_result = result_type("lstm", "output h_n c_n")
+lstm_packed_result = result_type("lstm_packed", "output h_n c_n")
+gru_result = result_type("gru", "output h_n")
+gru_packed_result = result_type("gru_packed", "output h_n")
+rnn_tanh_result = result_type("rnn_tanh", "output h_n")
+rnn_tanh_packed_result = result_type("rnn_tanh_packed", "output h_n")
+rnn_relu_result = result_type("rnn_relu", "output h_n")
+rnn_relu_packed_result = result_type("rnn_relu_packed", "output h_n")
+lstm_cell_result = result_type("lstm_cell", "h c")
 max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
 aminmax_result = result_type("aminmax", "min max")
@@ -15556,6 +16136,12 @@ NAMESPACES = {
         "MultiMarginLoss": nn_multi_margin_loss,
         "MultiLabelMarginLoss": nn_multi_label_margin_loss,
         "MultiLabelSoftMarginLoss": nn_multi_label_soft_margin_loss,
+        "RNN": nn_rnn,
+        "LSTM": nn_lstm,
+        "GRU": nn_gru,
+        "RNNCell": nn_rnn_cell,
+        "LSTMCell": nn_lstm_cell,
+        "GRUCell": nn_gru_cell,
         "Unflatten": nn_unflatten,
         "Fold": nn_fold,
         "Unfold": nn_unfold,
@@ -15905,6 +16491,18 @@ NAMESPACES = {
         "default_generator": default_generator,
         "set_own_generators": set_own_generators,
         "has_own_generators": has_own_generators,
+        "lstm": lstm,
+        "lstm_packed": lstm_packed,
+        "gru": gru,
+        "gru_packed": gru_packed,
+        "rnn_tanh": rnn_tanh,
+        "rnn_tanh_packed": rnn_tanh_packed,
+        "rnn_relu": rnn_relu,
+        "rnn_relu_packed": rnn_relu_packed,
+        "lstm_cell": lstm_cell,
+        "gru_cell": gru_cell,
+        "rnn_tanh_cell": rnn_tanh_cell,
+        "rnn_relu_cell": rnn_relu_cell,
         "sum": sum,
         "mean": mean,
         "nansum": nansum,

@@ -5,9 +5,10 @@ from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Seq
 from .layers import *  # noqa: F403
 from .loss import TripletMarginWithDistanceLoss
 from .module import Module
+from .rnn import GRU, LSTM, RNN, RNNBase
 
 __all__ = [
-    "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential",
-    "TripletMarginWithDistanceLoss",
+    "GRU", "LSTM", "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "RNN",
+    "RNNBase", "Sequential", "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 __all__ += layers.__all__

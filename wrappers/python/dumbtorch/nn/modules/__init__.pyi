@@ -43,6 +43,8 @@ from .layers import Flatten as Flatten
 from .layers import Fold as Fold
 from .layers import GELU as GELU
 from .layers import GLU as GLU
+from .rnn import GRU as GRU
+from .layers import GRUCell as GRUCell
 from .layers import GaussianNLLLoss as GaussianNLLLoss
 from .layers import GroupNorm as GroupNorm
 from .layers import Hardshrink as Hardshrink
@@ -60,6 +62,8 @@ from .layers import L1Loss as L1Loss
 from .layers import LPPool1d as LPPool1d
 from .layers import LPPool2d as LPPool2d
 from .layers import LPPool3d as LPPool3d
+from .rnn import LSTM as LSTM
+from .layers import LSTMCell as LSTMCell
 from .layers import LayerNorm as LayerNorm
 from .layers import LeakyReLU as LeakyReLU
 from .layers import Linear as Linear
@@ -87,6 +91,9 @@ from .layers import PixelShuffle as PixelShuffle
 from .layers import PixelUnshuffle as PixelUnshuffle
 from .layers import PoissonNLLLoss as PoissonNLLLoss
 from .layers import RMSNorm as RMSNorm
+from .rnn import RNN as RNN
+from .rnn import RNNBase as RNNBase
+from .layers import RNNCell as RNNCell
 from .layers import RReLU as RReLU
 from .layers import ReLU as ReLU
 from .layers import ReLU6 as ReLU6

@@ -5,8 +5,11 @@ from __future__ import annotations
 from ... import _ops
 from ..._tensor_type import TensorBase
 from ...autograd.grad_mode import no_grad
+from . import rnn
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "rnn", "vector_to_parameters",
+]  # fmt: skip
 
 
 def _list(parameters) -> list:
