@@ -27,6 +27,11 @@ INPUTS = {
     "five states": ((1, 5, 4), None),
     "state": ((3, 6), None),
     "one state": ((6,), None),
+    "queries": ((3, 2, 4), [x / 8 for x in sines(24)]),
+    "few queries": ((3, 4), [x / 8 for x in sines(12)]),
+    "keys": ((5, 2, 4), [x / 8 for x in sines(40)]),
+    "narrow keys": ((5, 2, 3), [x / 8 for x in sines(30)]),
+    "few keys": ((5, 4), [x / 8 for x in sines(20)]),
     "classes": ((3,), [1, 0, 3]),
     "labels": ((3, 4), [1, 3, -1, 0, 2, -1, 2, 2, 0, 1, 2, 3]),
     "signs": ((3, 4), [1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0]),
@@ -41,7 +46,7 @@ def make(t, name: str):
 
 
 # Layers with several results, which other languages ask for with forward_outputs.
-MANY_OUTPUTS = ("RNN", "LSTM", "GRU", "LSTMCell")
+MANY_OUTPUTS = ("RNN", "LSTM", "GRU", "LSTMCell", "MultiheadAttention")
 
 
 def results_of(name: str, layer, x, *others) -> list:
@@ -87,6 +92,47 @@ LAYERS = [
     ("LSTMCell", (4, 6), {"bias": False}, ["row"]),
     ("GRUCell", (4, 6), {}, ["rows", "state"]),
     ("GRUCell", (4, 6), {"bias": False}, ["row"]),
+    ("MultiheadAttention", (4, 2), {}, ["queries", "keys", "keys"]),
+    (
+        "MultiheadAttention",
+        (4, 2),
+        {"kdim": 3, "vdim": 4, "add_bias_kv": True, "add_zero_attn": True},
+        ["queries", "narrow keys", "keys"],
+    ),
+    (
+        "MultiheadAttention",
+        (4, 1),
+        {"bias": False, "batch_first": True},
+        ["queries", "queries", "queries"],
+    ),
+    ("MultiheadAttention", (4, 4), {}, ["few queries", "few keys", "few keys"]),
+    ("TransformerEncoderLayer", (4, 2, 6), {"dropout": 0.0}, ["queries"]),
+    (
+        "TransformerEncoderLayer",
+        (4, 2, 6),
+        {
+            "dropout": 0.0,
+            "norm_first": True,
+            "activation": "gelu",
+            "batch_first": True,
+            "bias": False,
+        },
+        ["keys"],
+    ),
+    ("TransformerEncoderLayer", (4, 1, 6), {"dropout": 0.0, "bias": False}, ["few queries"]),
+    ("TransformerDecoderLayer", (4, 2, 6), {"dropout": 0.0}, ["queries", "keys"]),
+    (
+        "TransformerDecoderLayer",
+        (4, 2, 6),
+        {"dropout": 0.0, "norm_first": True, "layer_norm_eps": 0.1, "bias": False},
+        ["few queries", "few keys"],
+    ),
+    (
+        "Transformer",
+        (4, 2, 2, 1, 6),
+        {"dropout": 0.0, "activation": "gelu"},
+        ["queries", "keys"],
+    ),
     ("MaxPool2d", (2,), {}, ["images"]),
     ("MaxPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True}, ["images"]),
     ("AvgPool2d", ((3, 2),), {"padding": (1, 0), "count_include_pad": False}, ["images"]),

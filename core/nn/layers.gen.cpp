@@ -3,7 +3,9 @@
 // clang-format off
 #include <cmath>
 
+#include "core/nn/attention.h"
 #include "core/nn/recurrent.h"
+#include "core/nn/transformer.h"
 #include "core/nn/layer_support.h"
 #include "core/nn/layers.h"
 #include "core/ops/ops.h"
@@ -3103,6 +3105,27 @@ Ref<Module> nn_softmax2d() {
 
 Ref<Module> nn_log_softmax(int64_t dim) {
   return Ref<Module>::adopt(new LogSoftmax(dim));
+}
+
+Ref<Module> nn_multihead_attention(int64_t embed_dim, int64_t num_heads, const NnMultiheadAttentionOptions& options) {
+  DT_CHECK((embed_dim > 0) && (num_heads > 0), kValueError, "embed_dim and num_heads must be greater than 0, got embed_dim=", embed_dim, " and num_heads=", num_heads, " instead");
+  DT_CHECK((embed_dim % num_heads) == 0, kValueError, "embed_dim must be divisible by num_heads");
+  return Ref<Module>::adopt(new MultiheadAttention(embed_dim, num_heads, options));
+}
+
+Ref<Module> nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, const NnTransformerEncoderLayerOptions& options) {
+  DT_CHECK((options.activation == "relu") || (options.activation == "gelu"), kValueError, "activation should be relu/gelu, not ", options.activation);
+  return Ref<Module>::adopt(new TransformerEncoderLayer(d_model, nhead, options));
+}
+
+Ref<Module> nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, const NnTransformerDecoderLayerOptions& options) {
+  DT_CHECK((options.activation == "relu") || (options.activation == "gelu"), kValueError, "activation should be relu/gelu, not ", options.activation);
+  return Ref<Module>::adopt(new TransformerDecoderLayer(d_model, nhead, options));
+}
+
+Ref<Module> nn_transformer(const NnTransformerOptions& options) {
+  DT_CHECK((options.activation == "relu") || (options.activation == "gelu"), kValueError, "activation should be relu/gelu, not ", options.activation);
+  return Ref<Module>::adopt(new Transformer(options));
 }
 
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options) {

@@ -261,6 +261,28 @@ Ref<Module> nn_softmax2d();
 // log(softmax(input)), without overflow.
 Ref<Module> nn_log_softmax(int64_t dim);
 
+// Attention of several heads; multi_head_attention_forward has the formulas. Inputs: query, key,
+// value, and if need be key_padding_mask and attn_mask. Outputs: what is attended to, and the
+// weights of the keys, the mean over heads. Parameters: in_proj_weight, or with kdim or vdim
+// q_proj_weight, k_proj_weight and v_proj_weight, in_proj_bias, bias_k, bias_v, out_proj.weight,
+// out_proj.bias.
+Ref<Module> nn_multihead_attention(int64_t embed_dim, int64_t num_heads, const NnMultiheadAttentionOptions& options);
+
+// Attention of an input to itself, then two linear layers, each added to what it is applied to
+// (arXiv 1706.03762). Inputs: src, and if need be src_mask and src_key_padding_mask.
+Ref<Module> nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, const NnTransformerEncoderLayerOptions& options);
+
+// Attention of an input to itself, then to memory, then two linear layers, each added to what it is
+// applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
+// tgt_key_padding_mask and memory_key_padding_mask.
+Ref<Module> nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, const NnTransformerDecoderLayerOptions& options);
+
+// An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm at
+// its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask, src_key_padding_mask,
+// tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder and decoder, theirs
+// layers and norm.
+Ref<Module> nn_transformer(const NnTransformerOptions& options);
+
 // (input - target) squared.
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options);
 

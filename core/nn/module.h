@@ -59,6 +59,7 @@ class Module : public RefCounted {
   void register_module(const std::string& name, const Ref<Module>& child);
   int64_t child_count() const { return static_cast<int64_t>(children_.size()); }
   const Ref<Module>& child(int64_t i) const;
+  Module& child(const std::string& name) const;
 
  protected:
   // The state of a layer, in the order of its row; undefined where a setting leaves it out.
@@ -89,7 +90,7 @@ class Module : public RefCounted {
 class ManyOutputs : public Module {
  public:
   explicit ManyOutputs(std::string kind) : Module(std::move(kind)) {}
-  Tensor forward(TensorList inputs) final { return forward_outputs(inputs)[0]; }
+  Tensor forward(TensorList inputs) override { return forward_outputs(inputs)[0]; }
   std::vector<Tensor> forward_outputs(TensorList inputs) override = 0;
 };
 

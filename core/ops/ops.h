@@ -2,6 +2,7 @@
 // Every op of the library as a C++ function, for who needs many kinds of them.
 #pragma once
 
+#include "core/ops/attention.gen.h"
 #include "core/ops/conv.gen.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"

@@ -676,6 +676,102 @@ struct NnRreluOptions {
   bool inplace = false;
 };
 
+// Named arguments of dt_nn_multihead_attention.
+struct NnMultiheadAttentionOptions {
+  // Probability that a weight becomes 0, in training.
+  double dropout = 0.0;
+  // Whether projections have biases.
+  bool bias = true;
+  // Whether there is a further key, and its value, that are trained.
+  bool add_bias_kv = false;
+  // Whether there is a further key of zeros, whose value is zeros.
+  bool add_zero_attn = false;
+  // Features of the key; absent means embed_dim.
+  std::optional<int64_t> kdim;
+  // Features of the value; absent means embed_dim.
+  std::optional<int64_t> vdim;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_transformer_encoder_layer.
+struct NnTransformerEncoderLayerOptions {
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_transformer_decoder_layer.
+struct NnTransformerDecoderLayerOptions {
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_transformer.
+struct NnTransformerOptions {
+  // Features of inputs and outputs.
+  int64_t d_model = 512;
+  // How many heads attention has.
+  int64_t nhead = 8;
+  // How many layers read the source.
+  int64_t num_encoder_layers = 6;
+  // How many layers make the target.
+  int64_t num_decoder_layers = 6;
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
 // Named arguments of dt_nn_mse_loss.
 struct NnMseLossOptions {
   // How the elements' losses are joined.

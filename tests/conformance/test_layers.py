@@ -133,7 +133,7 @@ dt.manual_seed(7)
 dt.nn.{layer}:save("state.safetensors")
 """
 
-SEEDED = [row for row in LAYERS if row[0] in ("Linear", "Conv2d", "Embedding", "BatchNorm2d", "LSTM")]
+SEEDED = [row for row in LAYERS if row[0] in ("Linear", "Conv2d", "Embedding", "BatchNorm2d", "LSTM", "Transformer", "MultiheadAttention")]
 
 
 @pytest.mark.parametrize("row", SEEDED, ids=map(identity, SEEDED))

@@ -144,7 +144,10 @@ def sentence(call) -> tuple[type, str]:
 def test_refusals(torch):
     for (name, ours), (_, theirs) in zip(refusals(dt), refusals(torch), strict=True):
         (error, text), (wanted, words) = sentence(ours), sentence(theirs)
-        assert (error, text.split(": ", 1)[-1] if words not in text else words) == (wanted, words), name
+        assert (error, text.split(": ", 1)[-1] if words not in text else words) == (
+            wanted,
+            words,
+        ), name
 
 
 def test_changed_in_place(torch):

@@ -2170,6 +2170,196 @@ static inline dt_module *T_nn_log_softmax(int64_t dim) {
   return T_own_module_(result);
 }
 
+/** T_nn_multihead_attention(embed_dim: i64, num_heads: i64, .dropout: f64 = 0.0, .bias: bool =
+ *     true, .add_bias_kv: bool = false, .add_zero_attn: bool = false, .kdim: i64? = absent, .vdim:
+ *     i64? = absent, .batch_first: bool = false, .device: device? = absent, .dtype: dtype? =
+ *     absent)
+ * Attention of several heads; multi_head_attention_forward has the formulas. Inputs: query, key,
+ * value, and if need be key_padding_mask and attn_mask. Outputs: what is attended to, and the
+ * weights of the keys, the mean over heads. Parameters: in_proj_weight, or with kdim or vdim
+ * q_proj_weight, k_proj_weight and v_proj_weight, in_proj_bias, bias_k, bias_v, out_proj.weight,
+ * out_proj.bias. The module. */
+typedef struct {
+  double dropout;
+  int bias;
+  int add_bias_kv;
+  int add_zero_attn;
+  T_Int kdim;
+  T_Int vdim;
+  int batch_first;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_multihead_attention_options;
+static inline T_nn_multihead_attention_options T_nn_multihead_attention_defaults(void) {
+  T_nn_multihead_attention_options options = {0.0, 1, 0, 0, {0, 0}, {0, 0}, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_multihead_attention(
+    int64_t embed_dim, int64_t num_heads, const T_nn_multihead_attention_options *options) {
+  dt_module *result = NULL;
+  dt_nn_multihead_attention_options c_options = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
+  c_options.dropout = options->dropout;
+  c_options.bias = options->bias;
+  c_options.add_bias_kv = options->add_bias_kv;
+  c_options.add_zero_attn = options->add_zero_attn;
+  c_options.kdim = options->kdim.given ? &options->kdim.value : NULL;
+  c_options.vdim = options->vdim.given ? &options->vdim.value : NULL;
+  c_options.batch_first = options->batch_first;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_multihead_attention(embed_dim, num_heads, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_multihead_attention(...) T_nn_multihead_attention_with_(__VA_ARGS__, )
+#define T_nn_multihead_attention_with_(embed_dim, num_heads, ...) \
+  T_OPTIONS_(nn_multihead_attention, \
+    T_do_nn_multihead_attention(embed_dim, num_heads, &T_nn_multihead_attention_o), __VA_ARGS__)
+
+/** T_nn_transformer_encoder_layer(d_model: i64, nhead: i64, .dim_feedforward: i64 = 2048, .dropout:
+ *     f64 = 0.1, .activation: str = relu, .layer_norm_eps: f64 = 1e-05, .batch_first: bool =
+ *     false, .norm_first: bool = false, .bias: bool = true, .device: device? = absent, .dtype:
+ *     dtype? = absent)
+ * Attention of an input to itself, then two linear layers, each added to what it is applied to
+ * (arXiv 1706.03762). Inputs: src, and if need be src_mask and src_key_padding_mask. The module. */
+typedef struct {
+  int64_t dim_feedforward;
+  double dropout;
+  const char *activation;
+  double layer_norm_eps;
+  int batch_first;
+  int norm_first;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_transformer_encoder_layer_options;
+static inline T_nn_transformer_encoder_layer_options T_nn_transformer_encoder_layer_defaults(void) {
+  T_nn_transformer_encoder_layer_options options = {2048, 0.1, "relu", 1e-05, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_transformer_encoder_layer(
+    int64_t d_model, int64_t nhead, const T_nn_transformer_encoder_layer_options *options) {
+  dt_module *result = NULL;
+  dt_nn_transformer_encoder_layer_options c_options = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
+  c_options.dim_feedforward = options->dim_feedforward;
+  c_options.dropout = options->dropout;
+  c_options.activation = options->activation;
+  c_options.layer_norm_eps = options->layer_norm_eps;
+  c_options.batch_first = options->batch_first;
+  c_options.norm_first = options->norm_first;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_transformer_encoder_layer(d_model, nhead, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_transformer_encoder_layer(...) T_nn_transformer_encoder_layer_with_(__VA_ARGS__, )
+#define T_nn_transformer_encoder_layer_with_(d_model, nhead, ...) \
+  T_OPTIONS_(nn_transformer_encoder_layer, \
+    T_do_nn_transformer_encoder_layer(d_model, nhead, &T_nn_transformer_encoder_layer_o), __VA_ARGS__)
+
+/** T_nn_transformer_decoder_layer(d_model: i64, nhead: i64, .dim_feedforward: i64 = 2048, .dropout:
+ *     f64 = 0.1, .activation: str = relu, .layer_norm_eps: f64 = 1e-05, .batch_first: bool =
+ *     false, .norm_first: bool = false, .bias: bool = true, .device: device? = absent, .dtype:
+ *     dtype? = absent)
+ * Attention of an input to itself, then to memory, then two linear layers, each added to what it
+ * is applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
+ * tgt_key_padding_mask and memory_key_padding_mask. The module. */
+typedef struct {
+  int64_t dim_feedforward;
+  double dropout;
+  const char *activation;
+  double layer_norm_eps;
+  int batch_first;
+  int norm_first;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_transformer_decoder_layer_options;
+static inline T_nn_transformer_decoder_layer_options T_nn_transformer_decoder_layer_defaults(void) {
+  T_nn_transformer_decoder_layer_options options = {2048, 0.1, "relu", 1e-05, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_transformer_decoder_layer(
+    int64_t d_model, int64_t nhead, const T_nn_transformer_decoder_layer_options *options) {
+  dt_module *result = NULL;
+  dt_nn_transformer_decoder_layer_options c_options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
+  c_options.dim_feedforward = options->dim_feedforward;
+  c_options.dropout = options->dropout;
+  c_options.activation = options->activation;
+  c_options.layer_norm_eps = options->layer_norm_eps;
+  c_options.batch_first = options->batch_first;
+  c_options.norm_first = options->norm_first;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_transformer_decoder_layer(d_model, nhead, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_transformer_decoder_layer(...) T_nn_transformer_decoder_layer_with_(__VA_ARGS__, )
+#define T_nn_transformer_decoder_layer_with_(d_model, nhead, ...) \
+  T_OPTIONS_(nn_transformer_decoder_layer, \
+    T_do_nn_transformer_decoder_layer(d_model, nhead, &T_nn_transformer_decoder_layer_o), __VA_ARGS__)
+
+/** T_nn_transformer(.d_model: i64 = 512, .nhead: i64 = 8, .num_encoder_layers: i64 = 6,
+ *     .num_decoder_layers: i64 = 6, .dim_feedforward: i64 = 2048, .dropout: f64 = 0.1,
+ *     .activation: str = relu, .layer_norm_eps: f64 = 1e-05, .batch_first: bool = false,
+ *     .norm_first: bool = false, .bias: bool = true, .device: device? = absent, .dtype: dtype? =
+ *     absent)
+ * An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm
+ * at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
+ * src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are
+ * encoder and decoder, theirs layers and norm. The module. */
+typedef struct {
+  int64_t d_model;
+  int64_t nhead;
+  int64_t num_encoder_layers;
+  int64_t num_decoder_layers;
+  int64_t dim_feedforward;
+  double dropout;
+  const char *activation;
+  double layer_norm_eps;
+  int batch_first;
+  int norm_first;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_transformer_options;
+static inline T_nn_transformer_options T_nn_transformer_defaults(void) {
+  T_nn_transformer_options options = {512, 8, 6, 6, 2048, 0.1, "relu", 1e-05, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_transformer(const T_nn_transformer_options *options) {
+  dt_module *result = NULL;
+  dt_nn_transformer_options c_options = DT_NN_TRANSFORMER_OPTIONS_INIT;
+  c_options.d_model = options->d_model;
+  c_options.nhead = options->nhead;
+  c_options.num_encoder_layers = options->num_encoder_layers;
+  c_options.num_decoder_layers = options->num_decoder_layers;
+  c_options.dim_feedforward = options->dim_feedforward;
+  c_options.dropout = options->dropout;
+  c_options.activation = options->activation;
+  c_options.layer_norm_eps = options->layer_norm_eps;
+  c_options.batch_first = options->batch_first;
+  c_options.norm_first = options->norm_first;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_transformer(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_transformer(...) T_nn_transformer_with_(__VA_ARGS__, )
+#define T_nn_transformer_with_(...) \
+  T_OPTIONS_(nn_transformer, \
+    T_do_nn_transformer(&T_nn_transformer_o), __VA_ARGS__)
+
 /** T_nn_mse_loss(.reduction: reduction = mean)
  * (input - target) squared. The module. */
 typedef struct {
@@ -3701,6 +3891,93 @@ static inline dt_lr_scheduler *T_do_optim_cosine_annealing_lr(
 #define T_optim_cosine_annealing_lr_with_(optimizer, t_max, ...) \
   T_OPTIONS_(optim_cosine_annealing_lr, \
     T_do_optim_cosine_annealing_lr(optimizer, t_max, &T_optim_cosine_annealing_lr_o), __VA_ARGS__)
+
+/** T_scaled_dot_product_attention(query: tensor, key: tensor, value: tensor, .attn_mask: tensor? =
+ *     absent, .dropout_p: f64 = 0.0, .is_causal: bool = false, .scale: f64? = absent, .enable_gqa:
+ *     bool = false)
+ * softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look
+ * nowhere gives zeros. [..., queries, features of the values]. */
+typedef struct {
+  dt_tensor *attn_mask;
+  double dropout_p;
+  int is_causal;
+  T_Real scale;
+  int enable_gqa;
+} T_scaled_dot_product_attention_options;
+static inline T_scaled_dot_product_attention_options T_scaled_dot_product_attention_defaults(void) {
+  T_scaled_dot_product_attention_options options = {NULL, 0.0, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_scaled_dot_product_attention(
+    dt_tensor *query, dt_tensor *key, dt_tensor *value,
+    const T_scaled_dot_product_attention_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_scaled_dot_product_attention(
+    query, key, value, options->attn_mask, options->dropout_p, options->is_causal,
+    options->scale.given ? &options->scale.value : NULL, options->enable_gqa, &result));
+  return T_own_tensor_(result);
+}
+#define T_scaled_dot_product_attention(...) T_scaled_dot_product_attention_with_(__VA_ARGS__, )
+#define T_scaled_dot_product_attention_with_(query, key, value, ...) \
+  T_OPTIONS_(scaled_dot_product_attention, \
+    T_do_scaled_dot_product_attention(query, key, value, &T_scaled_dot_product_attention_o), __VA_ARGS__)
+
+/** T_multi_head_attention_forward(query: tensor, key: tensor, value: tensor, embed_dim_to_check:
+ *     i64, num_heads: i64, in_proj_weight: tensor?, in_proj_bias: tensor?, bias_k: tensor?,
+ *     bias_v: tensor?, add_zero_attn: bool, dropout_p: f64, out_proj_weight: tensor,
+ *     out_proj_bias: tensor?, .training: bool = true, .key_padding_mask: tensor? = absent,
+ *     .need_weights: bool = true, .attn_mask: tensor? = absent, .use_separate_proj_weight: bool =
+ *     false, .q_proj_weight: tensor? = absent, .k_proj_weight: tensor? = absent, .v_proj_weight:
+ *     tensor? = absent, .static_k: tensor? = absent, .static_v: tensor? = absent,
+ *     .average_attn_weights: bool = true, .is_causal: bool = false, .weights: where this result
+ *     goes)
+ * Attention of several heads (arXiv 1706.03762): queries, keys and values are projected and cut
+ * into heads, scaled_dot_product_attention is applied to each, and what they give is put
+ * together and projected again. The output, of the query's shape; and with need_weights the
+ * weights, [batch, queries, keys] or [batch, num_heads, queries, keys]. */
+typedef struct {
+  int training;
+  dt_tensor *key_padding_mask;
+  int need_weights;
+  dt_tensor *attn_mask;
+  int use_separate_proj_weight;
+  dt_tensor *q_proj_weight;
+  dt_tensor *k_proj_weight;
+  dt_tensor *v_proj_weight;
+  dt_tensor *static_k;
+  dt_tensor *static_v;
+  int average_attn_weights;
+  int is_causal;
+  dt_tensor **weights;
+} T_multi_head_attention_forward_options;
+static inline T_multi_head_attention_forward_options T_multi_head_attention_forward_defaults(void) {
+  T_multi_head_attention_forward_options options = {
+    1, NULL, 1, NULL, 0, NULL, NULL, NULL, NULL, NULL, 1, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_multi_head_attention_forward(
+    dt_tensor *query, dt_tensor *key, dt_tensor *value, int64_t embed_dim_to_check,
+    int64_t num_heads, dt_tensor *in_proj_weight, dt_tensor *in_proj_bias, dt_tensor *bias_k,
+    dt_tensor *bias_v, int add_zero_attn, double dropout_p, dt_tensor *out_proj_weight,
+    dt_tensor *out_proj_bias, const T_multi_head_attention_forward_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *weights = NULL;
+  if (!T_stopped_()) T_check(dt_multi_head_attention_forward(
+    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+    add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, options->training,
+    options->key_padding_mask, options->need_weights, options->attn_mask,
+    options->use_separate_proj_weight, options->q_proj_weight, options->k_proj_weight,
+    options->v_proj_weight, options->static_k, options->static_v, options->average_attn_weights,
+    options->is_causal, &result, &weights));
+  if (options->weights) *options->weights = T_own_tensor_(weights);
+  else if (weights) dt_tensor_release(weights);
+  return T_own_tensor_(result);
+}
+#define T_multi_head_attention_forward(...) T_multi_head_attention_forward_with_(__VA_ARGS__, )
+#define T_multi_head_attention_forward_with_(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, ...) \
+  T_OPTIONS_(multi_head_attention_forward, \
+    T_do_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, &T_multi_head_attention_forward_o), __VA_ARGS__)
 
 /** T_backward(input: tensor, .gradient: tensor? = absent, .retain_graph: bool? = absent,
  *     .create_graph: bool = false, .inputs: tensor[]? = absent)

@@ -883,6 +883,78 @@ static int64_t py_nn_log_softmax(int64_t dim) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_multihead_attention(int64_t embed_dim, int64_t num_heads, double dropout, int32_t bias, int32_t add_bias_kv, int32_t add_zero_attn, int32_t kdim_given, int64_t kdim, int32_t vdim_given, int64_t vdim, int32_t batch_first, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_multihead_attention_options options_options = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
+  options_options.dropout = dropout;
+  options_options.bias = bias;
+  options_options.add_bias_kv = add_bias_kv;
+  options_options.add_zero_attn = add_zero_attn;
+  options_options.kdim = kdim_given ? &kdim : NULL;
+  options_options.vdim = vdim_given ? &vdim : NULL;
+  options_options.batch_first = batch_first;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_multihead_attention(embed_dim, num_heads, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_transformer_encoder_layer_options options_options = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
+  options_options.dim_feedforward = dim_feedforward;
+  options_options.dropout = dropout;
+  options_options.activation = activation;
+  options_options.layer_norm_eps = layer_norm_eps;
+  options_options.batch_first = batch_first;
+  options_options.norm_first = norm_first;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_transformer_encoder_layer(d_model, nhead, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_transformer_decoder_layer_options options_options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
+  options_options.dim_feedforward = dim_feedforward;
+  options_options.dropout = dropout;
+  options_options.activation = activation;
+  options_options.layer_norm_eps = layer_norm_eps;
+  options_options.batch_first = batch_first;
+  options_options.norm_first = norm_first;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_transformer_decoder_layer(d_model, nhead, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_transformer(int64_t d_model, int64_t nhead, int64_t num_encoder_layers, int64_t num_decoder_layers, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_transformer_options options_options = DT_NN_TRANSFORMER_OPTIONS_INIT;
+  options_options.d_model = d_model;
+  options_options.nhead = nhead;
+  options_options.num_encoder_layers = num_encoder_layers;
+  options_options.num_decoder_layers = num_decoder_layers;
+  options_options.dim_feedforward = dim_feedforward;
+  options_options.dropout = dropout;
+  options_options.activation = activation;
+  options_options.layer_norm_eps = layer_norm_eps;
+  options_options.batch_first = batch_first;
+  options_options.norm_first = norm_first;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_transformer(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_mse_loss(int32_t reduction) {
   dt_nn_mse_loss_options options_options = DT_NN_MSE_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
@@ -1472,6 +1544,21 @@ static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, do
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_scaled_dot_product_attention(int64_t query, int64_t key, int64_t value, int64_t attn_mask, double dropout_p, int32_t is_causal, int32_t scale_given, double scale, int32_t enable_gqa) {
+  dt_tensor *out = NULL;
+  (void)!dt_scaled_dot_product_attention((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, (dt_tensor *)(intptr_t)attn_mask, dropout_p, is_causal, scale_given ? &scale : NULL, enable_gqa, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_multi_head_attention_forward(int64_t query, int64_t key, int64_t value, int64_t embed_dim_to_check, int64_t num_heads, int64_t in_proj_weight, int64_t in_proj_bias, int64_t bias_k, int64_t bias_v, int32_t add_zero_attn, double dropout_p, int64_t out_proj_weight, int64_t out_proj_bias, int32_t training, int64_t key_padding_mask, int32_t need_weights, int64_t attn_mask, int32_t use_separate_proj_weight, int64_t q_proj_weight, int64_t k_proj_weight, int64_t v_proj_weight, int64_t static_k, int64_t static_v, int32_t average_attn_weights, int32_t is_causal, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *weights = 0;
+  const int32_t status = dt_multi_head_attention_forward((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, embed_dim_to_check, num_heads, (dt_tensor *)(intptr_t)in_proj_weight, (dt_tensor *)(intptr_t)in_proj_bias, (dt_tensor *)(intptr_t)bias_k, (dt_tensor *)(intptr_t)bias_v, add_zero_attn, dropout_p, (dt_tensor *)(intptr_t)out_proj_weight, (dt_tensor *)(intptr_t)out_proj_bias, training, (dt_tensor *)(intptr_t)key_padding_mask, need_weights, (dt_tensor *)(intptr_t)attn_mask, use_separate_proj_weight, (dt_tensor *)(intptr_t)q_proj_weight, (dt_tensor *)(intptr_t)k_proj_weight, (dt_tensor *)(intptr_t)v_proj_weight, (dt_tensor *)(intptr_t)static_k, (dt_tensor *)(intptr_t)static_v, average_attn_weights, is_causal, &output, &weights);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)weights;
+  return status;
 }
 
 static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {

@@ -1583,6 +1583,134 @@ def nn_log_softmax(dim):
     return Module.own(out)
 
 
+def nn_multihead_attention(embed_dim, num_heads, *, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None, batch_first=False, device=None, dtype=None):
+    """Attention of several heads; multi_head_attention_forward has the formulas. Inputs:
+    query, key, value, and if need be key_padding_mask and attn_mask. Outputs: what is
+    attended to, and the weights of the keys, the mean over heads. Parameters:
+    in_proj_weight, or with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight,
+    in_proj_bias, bias_k, bias_v, out_proj.weight, out_proj.bias.
+
+    Args:
+        embed_dim: Features of the query and of the output.
+        num_heads: How many heads there are, each of embed_dim / num_heads features.
+        dropout: Probability that a weight becomes 0, in training.
+        bias: Whether projections have biases.
+        add_bias_kv: Whether there is a further key, and its value, that are trained.
+        add_zero_attn: Whether there is a further key of zeros, whose value is zeros.
+        kdim: Features of the key; absent means embed_dim.
+        vdim: Features of the value; absent means embed_dim.
+        batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the
+            position.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim is not None, 0 if kdim is None else kdim, vdim is not None, 0 if vdim is None else vdim, batch_first, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiheadAttention", "embed_dim:i64 num_heads:i64 dropout:f64 bias:bool add_bias_kv:bool add_zero_attn:bool kdim:i64? vdim:i64? batch_first:bool device:device? dtype:enum?", embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_transformer_encoder_layer(d_model, nhead, *, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+    """Attention of an input to itself, then two linear layers, each added to what it is
+    applied to (arXiv 1706.03762). Inputs: src, and if need be src_mask and
+    src_key_padding_mask.
+
+    Args:
+        d_model: Features of inputs and outputs.
+        nhead: How many heads attention has.
+        dim_feedforward: Features between the two linear layers.
+        dropout: Probability of a 0, in training.
+        activation: What is between the two linear layers: relu or gelu.
+        layer_norm_eps: eps of the norms.
+        batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the
+            position.
+        norm_first: Whether norms stand before attention and linear layers, or after what
+            these are added to.
+        bias: Whether linear layers and norms have biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "TransformerEncoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_transformer_decoder_layer(d_model, nhead, *, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+    """Attention of an input to itself, then to memory, then two linear layers, each added to
+    what it is applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask,
+    memory_mask, tgt_key_padding_mask and memory_key_padding_mask.
+
+    Args:
+        d_model: Features of inputs and outputs.
+        nhead: How many heads attention has.
+        dim_feedforward: Features between the two linear layers.
+        dropout: Probability of a 0, in training.
+        activation: What is between the two linear layers: relu or gelu.
+        layer_norm_eps: eps of the norms.
+        batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the
+            position.
+        norm_first: Whether norms stand before attention and linear layers, or after what
+            these are added to.
+        bias: Whether linear layers and norms have biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "TransformerDecoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_transformer(*, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+    """An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a
+    norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
+    src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are
+    encoder and decoder, theirs layers and norm.
+
+    Args:
+        d_model: Features of inputs and outputs.
+        nhead: How many heads attention has.
+        num_encoder_layers: How many layers read the source.
+        num_decoder_layers: How many layers make the target.
+        dim_feedforward: Features between the two linear layers.
+        dropout: Probability of a 0, in training.
+        activation: What is between the two linear layers: relu or gelu.
+        layer_norm_eps: eps of the norms.
+        batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the
+            position.
+        norm_first: Whether norms stand before attention and linear layers, or after what
+            these are added to.
+        bias: Whether linear layers and norms have biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Transformer", "d_model:i64 nhead:i64 num_encoder_layers:i64 num_decoder_layers:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+    return Module.own(out)
+
+
 def nn_mse_loss(*, reduction='mean'):
     """(input - target) squared.
 
@@ -2790,6 +2918,85 @@ def optim_cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
     except BAD_ARGUMENTS as error:
         raise complain(error, "CosineAnnealingLR", "optimizer:handle t_max:i64 eta_min:f64", optimizer, t_max, eta_min) from None
     return LrScheduler.own(out)
+
+
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look
+    nowhere gives zeros.
+
+    Args:
+        query: [..., queries, features].
+        key: [..., keys, features].
+        value: [..., keys, features of the values].
+        attn_mask: Where a query may look, of a shape that broadcasts to [..., queries,
+            keys]: bools that are true there, or numbers that are added to the scores.
+        dropout_p: Probability that a weight becomes 0. It applies whenever it is not 0.
+        is_causal: Whether query i sees the keys 0 to i alone.
+        scale: Factor of the scores; absent means 1 / sqrt(features).
+        enable_gqa: Whether there may be fewer heads, in dimension -3, of keys and values,
+            each of which serves several of the queries' (arXiv 2305.13245).
+
+    Returns:
+        [..., queries, features of the values].
+    """
+    try:
+        out = lib.py_scaled_dot_product_attention(query._h, key._h, value._h, 0 if attn_mask is None else attn_mask._h, dropout_p, is_causal, scale is not None, 0.0 if scale is None else scale, enable_gqa)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "scaled_dot_product_attention", "query:tensor key:tensor value:tensor attn_mask:tensor? dropout_p:f64 is_causal:bool scale:f64? enable_gqa:bool", query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) from None
+    return wrap(out)
+
+
+def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
+    """Attention of several heads (arXiv 1706.03762): queries, keys and values are projected
+    and cut into heads, scaled_dot_product_attention is applied to each, and what they give
+    is put together and projected again.
+
+    Args:
+        query: [queries, batch, embed_dim] or [queries, embed_dim].
+        key: [keys, batch, features] or [keys, features].
+        value: [keys, batch, features] or [keys, features].
+        embed_dim_to_check: embed_dim, which the query's last dimension must be.
+        num_heads: How many heads there are, each of embed_dim / num_heads features.
+        in_proj_weight: The weights of the three projections on top of each other, [3 *
+            embed_dim, embed_dim].
+        in_proj_bias: Their biases, [3 * embed_dim], or absent.
+        bias_k: A further key [1, 1, embed_dim], or absent.
+        bias_v: Its value [1, 1, embed_dim].
+        add_zero_attn: Whether there is a further key of zeros, whose value is zeros.
+        dropout_p: Probability that a weight becomes 0, in training.
+        out_proj_weight: The weight of the last projection, [embed_dim, embed_dim].
+        out_proj_bias: Its bias, [embed_dim], or absent.
+        training: Whether dropout applies.
+        key_padding_mask: [batch, keys] or [keys]: true where a key is not to be seen, or
+            numbers that are added to the scores.
+        need_weights: Whether the weights of the values are given back too.
+        attn_mask: [queries, keys] or [batch * num_heads, queries, keys]: true where a query
+            may not look, or numbers that are added to the scores.
+        use_separate_proj_weight: Whether the three projections have weights of their own,
+            in the place of in_proj_weight.
+        q_proj_weight: That of the query, [embed_dim, embed_dim].
+        k_proj_weight: That of the key, [embed_dim, features].
+        v_proj_weight: That of the value, [embed_dim, features].
+        static_k: Projected keys [batch * num_heads, keys, embed_dim / num_heads] to be
+            taken in the place of key; or absent.
+        static_v: Projected values of the same shape; or absent.
+        average_attn_weights: Whether the weights that are given back are the mean over
+            heads.
+        is_causal: A hint that attn_mask is that of is_causal in
+            scaled_dot_product_attention.
+
+    Returns:
+        The output, of the query's shape; and with need_weights the weights, [batch,
+        queries, keys] or [batch, num_heads, queries, keys].
+    """
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_multi_head_attention_forward(query._h, key._h, value._h, embed_dim_to_check, num_heads, 0 if in_proj_weight is None else in_proj_weight._h, 0 if in_proj_bias is None else in_proj_bias._h, 0 if bias_k is None else bias_k._h, 0 if bias_v is None else bias_v._h, add_zero_attn, dropout_p, out_proj_weight._h, 0 if out_proj_bias is None else out_proj_bias._h, training, 0 if key_padding_mask is None else key_padding_mask._h, need_weights, 0 if attn_mask is None else attn_mask._h, use_separate_proj_weight, 0 if q_proj_weight is None else q_proj_weight._h, 0 if k_proj_weight is None else k_proj_weight._h, 0 if v_proj_weight is None else v_proj_weight._h, 0 if static_k is None else static_k._h, 0 if static_v is None else static_v._h, average_attn_weights, is_causal, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multi_head_attention_forward", "query:tensor key:tensor value:tensor embed_dim_to_check:i64 num_heads:i64 in_proj_weight:tensor? in_proj_bias:tensor? bias_k:tensor? bias_v:tensor? add_zero_attn:bool dropout_p:f64 out_proj_weight:tensor out_proj_bias:tensor? training:bool key_padding_mask:tensor? need_weights:bool attn_mask:tensor? use_separate_proj_weight:bool q_proj_weight:tensor? k_proj_weight:tensor? v_proj_weight:tensor? static_k:tensor? static_v:tensor? average_attn_weights:bool is_causal:bool", query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal) from None
+    if status:
+        raise fail()
+    return multi_head_attention_forward_result((wrap(out[0]), wrap(out[1]) if out[1] else None))
 
 
 def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -15407,6 +15614,7 @@ class Hook(Handle):
             raise fail()
 
 
+multi_head_attention_forward_result = result_type("multi_head_attention_forward", "output weights")
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")
 load_checkpoint_result = result_type("load_checkpoint", "names tensors")
@@ -15905,6 +16113,8 @@ NAMESPACES = {
         "set_detect_anomaly": set_detect_anomaly,
     },
     "functional": {
+        "scaled_dot_product_attention": scaled_dot_product_attention,
+        "multi_head_attention_forward": multi_head_attention_forward,
         "conv1d": conv1d,
         "conv1d_padding": conv1d_padding,
         "conv_transpose1d": conv_transpose1d,
@@ -16117,6 +16327,10 @@ NAMESPACES = {
         "Softmax": nn_softmax,
         "Softmax2d": nn_softmax2d,
         "LogSoftmax": nn_log_softmax,
+        "MultiheadAttention": nn_multihead_attention,
+        "TransformerEncoderLayer": nn_transformer_encoder_layer,
+        "TransformerDecoderLayer": nn_transformer_decoder_layer,
+        "Transformer": nn_transformer,
         "MSELoss": nn_mse_loss,
         "L1Loss": nn_l1_loss,
         "NLLLoss": nn_nll_loss,

@@ -82,7 +82,9 @@ from .container import ModuleList as ModuleList
 from .layers import MultiLabelMarginLoss as MultiLabelMarginLoss
 from .layers import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
 from .layers import MultiMarginLoss as MultiMarginLoss
+from .activation import MultiheadAttention as MultiheadAttention
 from .layers import NLLLoss as NLLLoss
+from .activation import NonDynamicallyQuantizableLinear as NonDynamicallyQuantizableLinear
 from .layers import PReLU as PReLU
 from .layers import PairwiseDistance as PairwiseDistance
 from .container import ParameterDict as ParameterDict
@@ -118,6 +120,11 @@ from .layers import Softsign as Softsign
 from .layers import Tanh as Tanh
 from .layers import Tanhshrink as Tanhshrink
 from .layers import Threshold as Threshold
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from .layers import TripletMarginLoss as TripletMarginLoss
 from .layers import Unflatten as Unflatten
 from .layers import Unfold as Unfold
