@@ -978,29 +978,6 @@ Tensor prelu_element(const Tensor& input, const Tensor& weight) {
   return pointwise(kPreluElement, {input, weight});
 }
 
-static void gated_tanh_gradient(PointwiseGradient& g) {
-  const Tensor& grad = g.grad;
-  const Tensor& input = g.input[0];
-  const Tensor& gate = g.input[1];
-  if (g.wants[0]) {
-    const Tensor s = sigmoid(gate);
-    const Tensor t = tanh(input);
-    g.out[0] = grad * (s * (T(1) - t * t));
-  }
-  if (g.wants[1]) {
-    const Tensor s = sigmoid(gate);
-    const Tensor t = tanh(input);
-    g.out[1] = grad * (t * (s * (T(1) - s)));
-  }
-}
-static constexpr PointwiseRow kGatedTanh{
-    "gated_tanh", "GatedTanhBackward0", DT_OP_gated_tanh, DT_OP_gated_tanh_backward,
-    OpClass::kFloat, 2, 0, false, 3, 3, false, {0, 0}, {3, 3}, gated_tanh_gradient, false, false,
-    false, false, nullptr, nullptr};
-Tensor gated_tanh(const Tensor& input, const Tensor& gate) {
-  return pointwise(kGatedTanh, {input, gate});
-}
-
 static void gated_add_gradient(PointwiseGradient& g) {
   const Tensor& grad = g.grad;
   const Tensor& input = g.input[0];

@@ -198,8 +198,6 @@ void add_kernels(dt_registry* registry) {
   add(registry, "gated_backward", run<Pointwise, kernels::gated_backward>);
   add(registry, "prelu_element", run<Pointwise, kernels::prelu_element>);
   add(registry, "prelu_element_backward", run<Pointwise, kernels::prelu_element_backward>);
-  add(registry, "gated_tanh", run<Pointwise, kernels::gated_tanh>);
-  add(registry, "gated_tanh_backward", run<Pointwise, kernels::gated_tanh_backward>);
   add(registry, "gated_add", run<Pointwise, kernels::gated_add>);
   add(registry, "gated_add_backward", run<Pointwise, kernels::gated_add_backward>);
   add(registry, "eq", run<Pointwise, kernels::eq>);

@@ -14,8 +14,8 @@ namespace {
 RecurrentState lstm_step(const Tensor& gates, const RecurrentState& s, const Tensor& projection) {
   const int64_t n = s.c.size(1);
   const std::vector<Tensor> gate = pieces(gates, {n, n, n, n}, 1);  // input, forget, cell, output
-  const Tensor c = gated_add(s.c, gate[1], gated_tanh(gate[2], gate[0]));
-  const Tensor h = gated_tanh(c, gate[3]);
+  const Tensor c = gated_add(s.c, gate[1], gated(tanh(gate[2]), gate[0]));
+  const Tensor h = gated(tanh(c), gate[3]);
   return {projection.defined() ? linear(h, projection, Tensor()) : h, c};
 }
 
