@@ -1180,6 +1180,34 @@ struct prelu_element_backward {
   }
 };
 
+// gated_add: sigmoid(gate) * input + other
+struct gated_add {
+  static constexpr int n_in = 3, n_out = 1;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y(const T*, T input, T gate, T other) {
+    return math::sigmoid(gate) * input + other;
+  }
+};
+
+// Gradients of gated_add by input, gate, other.
+struct gated_add_backward {
+  static constexpr int n_in = 3, n_out = 3;
+  static constexpr unsigned bool_in = 0;
+  static constexpr bool bool_out = false;
+  template <class T> static DT_FN T y0(const T*, T grad, T, T gate) {
+    const T s = math::sigmoid(gate);
+    return grad * s;
+  }
+  template <class T> static DT_FN T y1(const T*, T grad, T input, T gate) {
+    const T s = math::sigmoid(gate);
+    return grad * (input * (s * (T(1) - s)));
+  }
+  template <class T> static DT_FN T y2(const T*, T grad, T, T) {
+    return grad;
+  }
+};
+
 // eq: input == other
 struct eq {
   static constexpr int n_in = 2, n_out = 1;
@@ -2376,41 +2404,42 @@ struct divide_add_backward {
   X(threshold_element_backward, FLOAT) \
   X(mish, FLOAT) \
   X(gated_backward, FLOAT) \
-  X(eq, NUM) \
-  X(le, NUM) \
-  X(isnan, NUM) \
-  X(logical_not, INT) \
-  X(logical_xor, INT) \
-  X(bitwise_xor, INT) \
-  X(bitwise_complement, INT) \
-  X(fill_where, NUM) \
-  X(squared_error_backward, FLOAT) \
-  X(bent_error, FLOAT) \
-  X(binary_cross_entropy_element_backward, FLOAT) \
-  X(binary_cross_entropy_with_logits_positive_element, FLOAT) \
-  X(tan_backward, FLOAT) \
-  X(acos, FLOAT) \
-  X(atan_backward, FLOAT) \
-  X(cosh, FLOAT) \
-  X(asinh_backward, FLOAT) \
-  X(atanh, FLOAT) \
-  X(atan2_backward, FLOAT) \
-  X(sinc, FLOAT) \
-  X(expm1_backward, FLOAT) \
-  X(log2, FLOAT) \
-  X(log10_backward, FLOAT) \
-  X(log_odds_within, FLOAT) \
-  X(xlogy_backward, FLOAT) \
-  X(logaddexp2, FLOAT) \
-  X(ldexp_backward, FLOAT) \
-  X(round_scaled, FLOAT) \
-  X(copysign, FLOAT) \
-  X(modulo_trunc_backward, FLOAT) \
-  X(unit_step, NUM) \
-  X(fmax_backward, FLOAT) \
-  X(replace_nonfinite, FLOAT) \
-  X(lerp_element_backward, FLOAT) \
-  X(divide_add, FLOAT)
+  X(gated_add, FLOAT) \
+  X(ne, NUM) \
+  X(gt, NUM) \
+  X(isinf, NUM) \
+  X(logical_and, INT) \
+  X(bitwise_and, INT) \
+  X(bitwise_left_shift, INT) \
+  X(where, NUM) \
+  X(fill_where_backward, FLOAT) \
+  X(squared_error_slope, FLOAT) \
+  X(bent_error_backward, FLOAT) \
+  X(binary_cross_entropy_with_logits_element, FLOAT) \
+  X(binary_cross_entropy_with_logits_positive_element_backward, FLOAT) \
+  X(asin, FLOAT) \
+  X(acos_backward, FLOAT) \
+  X(sinh, FLOAT) \
+  X(cosh_backward, FLOAT) \
+  X(acosh, FLOAT) \
+  X(atanh_backward, FLOAT) \
+  X(hypot, FLOAT) \
+  X(sinc_backward, FLOAT) \
+  X(exp2, FLOAT) \
+  X(log2_backward, FLOAT) \
+  X(log_odds, FLOAT) \
+  X(log_odds_within_backward, FLOAT) \
+  X(logaddexp, FLOAT) \
+  X(logaddexp2_backward, FLOAT) \
+  X(frac, FLOAT) \
+  X(round_scaled_backward, FLOAT) \
+  X(copysign_backward, FLOAT) \
+  X(gcd, INT) \
+  X(unit_step_backward, FLOAT) \
+  X(fmin, NUM) \
+  X(replace_nonfinite_backward, FLOAT) \
+  X(multiply_add, NUM) \
+  X(divide_add_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_1(X) \
   X(neg_backward, FLOAT) \
@@ -2449,41 +2478,41 @@ struct divide_add_backward {
   X(elu_scaled, FLOAT) \
   X(mish_backward, FLOAT) \
   X(prelu_element, FLOAT) \
-  X(ne, NUM) \
-  X(gt, NUM) \
-  X(isinf, NUM) \
-  X(logical_and, INT) \
-  X(bitwise_and, INT) \
-  X(bitwise_left_shift, INT) \
-  X(where, NUM) \
-  X(fill_where_backward, FLOAT) \
-  X(squared_error_slope, FLOAT) \
-  X(bent_error_backward, FLOAT) \
-  X(binary_cross_entropy_with_logits_element, FLOAT) \
-  X(binary_cross_entropy_with_logits_positive_element_backward, FLOAT) \
-  X(asin, FLOAT) \
-  X(acos_backward, FLOAT) \
-  X(sinh, FLOAT) \
-  X(cosh_backward, FLOAT) \
-  X(acosh, FLOAT) \
-  X(atanh_backward, FLOAT) \
-  X(hypot, FLOAT) \
-  X(sinc_backward, FLOAT) \
-  X(exp2, FLOAT) \
-  X(log2_backward, FLOAT) \
-  X(log_odds, FLOAT) \
-  X(log_odds_within_backward, FLOAT) \
-  X(logaddexp, FLOAT) \
-  X(logaddexp2_backward, FLOAT) \
-  X(frac, FLOAT) \
-  X(round_scaled_backward, FLOAT) \
-  X(copysign_backward, FLOAT) \
-  X(gcd, INT) \
-  X(unit_step_backward, FLOAT) \
-  X(fmin, NUM) \
-  X(replace_nonfinite_backward, FLOAT) \
-  X(multiply_add, NUM) \
-  X(divide_add_backward, FLOAT)
+  X(gated_add_backward, FLOAT) \
+  X(lt, NUM) \
+  X(ge, NUM) \
+  X(isfinite, NUM) \
+  X(logical_or, INT) \
+  X(bitwise_or, INT) \
+  X(bitwise_right_shift, INT) \
+  X(where_backward, FLOAT) \
+  X(squared_error, FLOAT) \
+  X(squared_error_slope_backward, FLOAT) \
+  X(binary_cross_entropy_element, FLOAT) \
+  X(binary_cross_entropy_with_logits_element_backward, FLOAT) \
+  X(tan, FLOAT) \
+  X(asin_backward, FLOAT) \
+  X(atan, FLOAT) \
+  X(sinh_backward, FLOAT) \
+  X(asinh, FLOAT) \
+  X(acosh_backward, FLOAT) \
+  X(atan2, FLOAT) \
+  X(hypot_backward, FLOAT) \
+  X(expm1, FLOAT) \
+  X(exp2_backward, FLOAT) \
+  X(log10, FLOAT) \
+  X(log_odds_backward, FLOAT) \
+  X(xlogy, FLOAT) \
+  X(logaddexp_backward, FLOAT) \
+  X(ldexp, FLOAT) \
+  X(frac_backward, FLOAT) \
+  X(signbit, NUM) \
+  X(modulo_trunc, NUM) \
+  X(lcm, INT) \
+  X(fmax, NUM) \
+  X(fmin_backward, FLOAT) \
+  X(lerp_element, FLOAT) \
+  X(multiply_add_backward, FLOAT)
 
 #define DT_POINTWISE_SHARE_2(X) \
   X(abs, NUM) \
@@ -2522,39 +2551,40 @@ struct divide_add_backward {
   X(elu_scaled_backward, FLOAT) \
   X(gated, FLOAT) \
   X(prelu_element_backward, FLOAT) \
-  X(lt, NUM) \
-  X(ge, NUM) \
-  X(isfinite, NUM) \
-  X(logical_or, INT) \
-  X(bitwise_or, INT) \
-  X(bitwise_right_shift, INT) \
-  X(where_backward, FLOAT) \
-  X(squared_error, FLOAT) \
-  X(squared_error_slope_backward, FLOAT) \
-  X(binary_cross_entropy_element, FLOAT) \
-  X(binary_cross_entropy_with_logits_element_backward, FLOAT) \
-  X(tan, FLOAT) \
-  X(asin_backward, FLOAT) \
-  X(atan, FLOAT) \
-  X(sinh_backward, FLOAT) \
-  X(asinh, FLOAT) \
-  X(acosh_backward, FLOAT) \
-  X(atan2, FLOAT) \
-  X(hypot_backward, FLOAT) \
-  X(expm1, FLOAT) \
-  X(exp2_backward, FLOAT) \
-  X(log10, FLOAT) \
-  X(log_odds_backward, FLOAT) \
-  X(xlogy, FLOAT) \
-  X(logaddexp_backward, FLOAT) \
-  X(ldexp, FLOAT) \
-  X(frac_backward, FLOAT) \
-  X(signbit, NUM) \
-  X(modulo_trunc, NUM) \
-  X(lcm, INT) \
-  X(fmax, NUM) \
-  X(fmin_backward, FLOAT) \
-  X(lerp_element, FLOAT) \
-  X(multiply_add_backward, FLOAT)
+  X(eq, NUM) \
+  X(le, NUM) \
+  X(isnan, NUM) \
+  X(logical_not, INT) \
+  X(logical_xor, INT) \
+  X(bitwise_xor, INT) \
+  X(bitwise_complement, INT) \
+  X(fill_where, NUM) \
+  X(squared_error_backward, FLOAT) \
+  X(bent_error, FLOAT) \
+  X(binary_cross_entropy_element_backward, FLOAT) \
+  X(binary_cross_entropy_with_logits_positive_element, FLOAT) \
+  X(tan_backward, FLOAT) \
+  X(acos, FLOAT) \
+  X(atan_backward, FLOAT) \
+  X(cosh, FLOAT) \
+  X(asinh_backward, FLOAT) \
+  X(atanh, FLOAT) \
+  X(atan2_backward, FLOAT) \
+  X(sinc, FLOAT) \
+  X(expm1_backward, FLOAT) \
+  X(log2, FLOAT) \
+  X(log10_backward, FLOAT) \
+  X(log_odds_within, FLOAT) \
+  X(xlogy_backward, FLOAT) \
+  X(logaddexp2, FLOAT) \
+  X(ldexp_backward, FLOAT) \
+  X(round_scaled, FLOAT) \
+  X(copysign, FLOAT) \
+  X(modulo_trunc_backward, FLOAT) \
+  X(unit_step, NUM) \
+  X(fmax_backward, FLOAT) \
+  X(replace_nonfinite, FLOAT) \
+  X(lerp_element_backward, FLOAT) \
+  X(divide_add, FLOAT)
 
 // clang-format on

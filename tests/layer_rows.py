@@ -18,6 +18,20 @@ INPUTS = {
     "columns": ((2, 8, 12), None),
     "few columns": ((2, 4, 6), None),
     "shares": ((3, 4), [1 / (1 + math.exp(-x)) for x in sines(12)]),
+    "steps": ((5, 2, 3), None),
+    "few steps": ((5, 3), None),
+    "states": ((2, 2, 4), None),
+    "two-way states": ((4, 2, 4), None),
+    "projected states": ((2, 2, 2), None),
+    "few states": ((1, 4), None),
+    "five states": ((1, 5, 4), None),
+    "state": ((3, 6), None),
+    "one state": ((6,), None),
+    "queries": ((3, 2, 4), [x / 8 for x in sines(24)]),
+    "few queries": ((3, 4), [x / 8 for x in sines(12)]),
+    "keys": ((5, 2, 4), [x / 8 for x in sines(40)]),
+    "narrow keys": ((5, 2, 3), [x / 8 for x in sines(30)]),
+    "few keys": ((5, 4), [x / 8 for x in sines(20)]),
     "classes": ((3,), [1, 0, 3]),
     "labels": ((3, 4), [1, 3, -1, 0, 2, -1, 2, 2, 0, 1, 2, 3]),
     "signs": ((3, 4), [1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, 1.0, -1.0, 1.0, -1.0, -1.0]),
@@ -29,6 +43,17 @@ def make(t, name: str):
     """The input of that name as a tensor of a library."""
     sizes, numbers = INPUTS[name]
     return t.tensor(numbers or sines(math.prod(sizes))).reshape(sizes)
+
+
+# Layers with several results, which other languages ask for with forward_outputs.
+MANY_OUTPUTS = ("RNN", "LSTM", "GRU", "LSTMCell", "MultiheadAttention")
+
+
+def results_of(name: str, layer, x, *others) -> list:
+    """What a layer computes, as a flat list. In Python an LSTM's states are a pair, in and out."""
+    y = layer(x, others) if name in ("LSTM", "LSTMCell") and others else layer(x, *others)
+    parts = y if isinstance(y, tuple) else (y,)
+    return [x for part in parts for x in (part if isinstance(part, tuple) else (part,))]
 
 
 # Name, positional arguments, named arguments, inputs: in PyTorch's words, so that every language can
@@ -50,6 +75,64 @@ LAYERS = [
     ("ConvTranspose2d", (4, 6, (3, 2)), {"stride": 2, "padding": (1, 0), "groups": 2}, ["images"]),
     ("ConvTranspose2d", (4, 3, 2), {"bias": False, "dilation": 2}, ["image"]),
     ("ConvTranspose3d", (4, 2, 2), {"stride": (2, 1, 2)}, ["volumes"]),
+    ("RNN", (3, 4, 2), {}, ["steps", "states"]),
+    ("RNN", (3, 4), {"nonlinearity": "relu", "bias": False}, ["few steps", "few states"]),
+    ("RNN", (3, 4, 2), {"bidirectional": True}, ["steps", "two-way states"]),
+    ("LSTM", (3, 4, 2), {}, ["steps", "states", "states"]),
+    ("LSTM", (3, 4), {"batch_first": True}, ["steps", "five states", "five states"]),
+    ("LSTM", (3, 4, 2), {"bidirectional": True, "bias": False}, ["steps"]),
+    ("LSTM", (3, 4, 2), {"proj_size": 2}, ["steps", "projected states", "states"]),
+    ("LSTM", (3, 4), {}, ["few steps", "few states", "few states"]),
+    ("GRU", (3, 4, 2), {}, ["steps", "states"]),
+    ("GRU", (3, 4, 2), {"bidirectional": True, "batch_first": True}, ["steps"]),
+    ("GRU", (3, 4), {"bias": False}, ["few steps", "few states"]),
+    ("RNNCell", (4, 6), {}, ["rows", "state"]),
+    ("RNNCell", (4, 6), {"bias": False, "nonlinearity": "relu"}, ["row", "one state"]),
+    ("LSTMCell", (4, 6), {}, ["rows", "state", "state"]),
+    ("LSTMCell", (4, 6), {"bias": False}, ["row"]),
+    ("GRUCell", (4, 6), {}, ["rows", "state"]),
+    ("GRUCell", (4, 6), {"bias": False}, ["row"]),
+    ("MultiheadAttention", (4, 2), {}, ["queries", "keys", "keys"]),
+    (
+        "MultiheadAttention",
+        (4, 2),
+        {"kdim": 3, "vdim": 4, "add_bias_kv": True, "add_zero_attn": True},
+        ["queries", "narrow keys", "keys"],
+    ),
+    (
+        "MultiheadAttention",
+        (4, 1),
+        {"bias": False, "batch_first": True},
+        ["queries", "queries", "queries"],
+    ),
+    ("MultiheadAttention", (4, 4), {}, ["few queries", "few keys", "few keys"]),
+    ("TransformerEncoderLayer", (4, 2, 6), {"dropout": 0.0}, ["queries"]),
+    (
+        "TransformerEncoderLayer",
+        (4, 2, 6),
+        {
+            "dropout": 0.0,
+            "norm_first": True,
+            "activation": "gelu",
+            "batch_first": True,
+            "bias": False,
+        },
+        ["keys"],
+    ),
+    ("TransformerEncoderLayer", (4, 1, 6), {"dropout": 0.0, "bias": False}, ["few queries"]),
+    ("TransformerDecoderLayer", (4, 2, 6), {"dropout": 0.0}, ["queries", "keys"]),
+    (
+        "TransformerDecoderLayer",
+        (4, 2, 6),
+        {"dropout": 0.0, "norm_first": True, "layer_norm_eps": 0.1, "bias": False},
+        ["few queries", "few keys"],
+    ),
+    (
+        "Transformer",
+        (4, 2, 2, 1, 6),
+        {"dropout": 0.0, "activation": "gelu"},
+        ["queries", "keys"],
+    ),
     ("MaxPool2d", (2,), {}, ["images"]),
     ("MaxPool2d", (3,), {"stride": 2, "padding": 1, "ceil_mode": True}, ["images"]),
     ("AvgPool2d", ((3, 2),), {"padding": (1, 0), "count_include_pad": False}, ["images"]),

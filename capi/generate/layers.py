@@ -25,7 +25,7 @@ from .model import (
 
 _KEYS = {
     "sig", "doc", "since", "args", "let", "check", "parameters", "buffers",
-    "inputs", "check_input", "each_training_step", "forward", "forward_activated", "extra_repr",
+    "header", "inputs", "outputs", "check_input", "each_training_step", "forward", "forward_activated", "extra_repr",
     "python",
 }  # fmt: skip
 _PYTHON_KEYS = {"check", "tuples", "words", "set", "given", "frozen", "forward", "constructors"}
@@ -61,7 +61,8 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
         for kind in ("parameters", "buffers")
         for n, r in row.get(kind, {}).items()
     )
-    if state:
+    header = row.get("header", "")
+    if state or header:
         all_args += _PLACE
     layer = Layer(
         name=name,
@@ -70,10 +71,12 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
         args=tuple(a for a in all_args if not a.python_only),
         state=state,
         forward_args=inputs,
-        forward=row["forward"],
+        forward=_forward(row),
+        outputs=tuple(row.get("outputs", ())),
+        header=header,
         file=stem,
         forward_activated=row.get("forward_activated", ""),
-        activation=_activation(row["forward"], activations),
+        activation=_activation(_forward(row), activations),
         let=row.get("let", {}),
         checks=checks(row.get("check", [])),
         input_checks=checks(row.get("check_input", [])),
@@ -84,6 +87,13 @@ def parse_layer(names, activations: Enum, stem: str, file: dict, name: str, row:
     )
     _check_names(layer)
     return layer, _options(layer), _constructor(layer)
+
+
+def _forward(row: dict) -> str:
+    """A class that is written by hand has its own."""
+    if ("header" in row) == ("forward" in row):
+        raise SchemaError("a layer has a forward, or a header with its class")
+    return row.get("forward", "none")
 
 
 def _refuse_keys(row: dict, known: set[str]) -> None:

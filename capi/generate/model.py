@@ -293,6 +293,8 @@ class Layer:
     forward_args: tuple[Argument, ...]
     forward: str  # an expression in functional ops over arguments and state
     file: str = ""
+    header: str = ""  # the core's header with the class, if that is written by hand, as Python's is
+    outputs: tuple[str, ...] = ()  # what forward's results are called, if there are several
     forward_activated: str = ""  # the same with the activation that follows the layer
     activation: str = ""  # "relu": what the layer applies to each element, if a layer before it may
     checks: tuple[Check, ...] = ()  # of the arguments

@@ -44,14 +44,25 @@ namespace dt {
 
 
 def _source(schema: Schema) -> str:
-    parts = [_HEADER + _SOURCE_INTRO]
-    parts += [_class(schema, layer) for layer in schema.layers.values()]
+    by_hand = sorted({layer.header for layer in schema.layers.values() if layer.header})
+    headers = "".join(f'#include "{header}"\n' for header in by_hand)
+    parts = [
+        _HEADER + _SOURCE_INTRO.replace("#include <cmath>\n\n", f"#include <cmath>\n\n{headers}")
+    ]
+    parts += [_class(schema, layer) for layer in schema.layers.values() if not layer.header]
     parts.append("}  // namespace\n")
     for layer in schema.layers.values():
         names = ", ".join(a.name for a in schema.functions["nn_" + layer.snake].args)
         parts.append(f"Ref<Module> nn_{layer.snake}({_parameters(schema, layer)}) {{")
+        parts += [f"  {check}" for check in _checks_by_hand(layer)]
         parts.append(f"  return Ref<Module>::adopt(new {layer.name}({names}));\n}}\n")
     return "\n".join([*parts, "}  // namespace dt\n"])
+
+
+def _checks_by_hand(layer: Layer) -> list[str]:
+    """What the arguments of a class must be that is written by hand; one that is generated checks them itself."""
+    cpp = expr.Cpp({a.name: f"options.{a.name}" for a in layers.optional(layer)})
+    return [text.check(cpp, c.condition, c.message) for c in layer.checks if layer.header]
 
 
 _SOURCE_INTRO = """\
@@ -72,13 +83,18 @@ using std::sqrt;
 
 
 def _class(schema: Schema, layer: Layer) -> str:
-    lines = [f"class {layer.name} final : public Module {{", " public:"]
+    base = _base(layer)
+    lines = [f"class {layer.name} final : public {base} {{", " public:"]
     lines += [*_constructor(schema, layer), "", *_forward(layer), *_activation(layer)]
     members = [f"  {coretypes.field_type(schema, a.kind)} {a.name};" for a in _kept(layer)]
     members += [f"  double {n};" for n in layer.let]
     private = [*_initialize(layer), *members]
     lines += ["", " private:", *private] if private else []
     return "\n".join([*lines, "};\n"])
+
+
+def _base(layer: Layer) -> str:
+    return "ManyOutputs" if layer.outputs else "Module"
 
 
 def _is_pair(a: Argument) -> bool:
@@ -103,7 +119,9 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
     kept = _kept(layer)
     # The parameter may be one number where the member is the full list.
     cpp = expr.Cpp({a.name: f"this->{a.name}" for a in kept if _is_pair(a)})
-    inits = [f'Module("{layer.name}")'] + [f"{a.name}({_source_of(layer, a)})" for a in kept]
+    inits = [f'{_base(layer)}("{layer.name}")'] + [
+        f"{a.name}({_source_of(layer, a)})" for a in kept
+    ]
     early = [*(c.condition for c in layer.checks), *layer.let.values()]
     early += [e for s in layer.state for e in (*map(layers.dimension, s.shape), s.when or "true")]
     used = {n for t in early for n in expr.names(t)} | (
@@ -166,11 +184,18 @@ def _initialize(layer: Layer) -> list[str]:
 def _forward(layer: Layer) -> list[str]:
     inputs = layer.forward_args
     least = sum(not a.kind.optional for a in inputs)
-    lines = ["  Tensor forward(TensorList inputs) override {"]
-    lines.append(f"    check_inputs(inputs, {least}, {len(inputs)});")
+    many = bool(layer.outputs)
+    result = "std::vector<Tensor> forward_outputs" if many else "Tensor forward"
+    lines = [f"  {result}(TensorList inputs) override {{"]
+    most = "inputs.size()" if inputs[-1].kind.list else str(len(inputs))
+    lines.append(f"    check_inputs(inputs, {least}, {most});")
     for i, a in enumerate(inputs):
         absent = f"inputs.size() > {i} ? inputs[{i}] : Tensor()"
-        if a.kind.optional:
+        if a.kind.list:  # the last: what is left
+            rest = f"TensorList(inputs.begin() + {i}, inputs.size() - {i})"
+            lines.append(f"    std::optional<TensorList> {a.name};")
+            lines.append(f"    if (inputs.size() > {i}) {a.name} = {rest};")
+        elif a.kind.optional:
             lines.append(f"    const Tensor {a.name} = {absent};")
         else:
             lines.append(f"    const Tensor& {a.name} = inputs[{i}];")
@@ -188,7 +213,8 @@ def _forward(layer: Layer) -> list[str]:
         ]
     # A function may be called like an argument, as threshold is.
     cpp = expr.Cpp(_CPP.variables, {a.name: f"dt::{a.name}" for a in layer.args})
-    return [*lines, f"    return {cpp.print(layer.forward)};", "  }"]
+    value = cpp.print(layer.forward)
+    return [*lines, f"    return {f'list_of({value})' if many else value};", "  }"]
 
 
 def _activation(layer: Layer) -> list[str]:

@@ -33,8 +33,9 @@ from .module import Module
 
 def generate(schema: Schema) -> dict[str, str]:
     parts = [_HEAD]
-    parts += [_class(schema, layer) for layer in schema.layers.values()]
-    names = "".join(f'{INDENT}"{name}",\n' for name in schema.layers)
+    generated = [layer for layer in schema.layers.values() if not layer.header]
+    parts += [_class(schema, layer) for layer in generated]
+    names = "".join(f'{INDENT}"{layer.name}",\n' for layer in generated)
     parts.append(f"__all__ = [\n{names}]\n")
     return {"wrappers/python/dumbtorch/nn/modules/layers.py": "\n\n\n".join(parts)}
 
@@ -151,7 +152,8 @@ def _constructor(schema: Schema, layer: Layer) -> list[str]:
 
 
 def _refuse(printer: _Printer, c: Check) -> list[str]:
-    message = ("f" if "{" in c.message else "") + json.dumps(c.message)
+    named = re.sub(r"\{(\w+)", lambda m: "{" + printer.variables.get(m[1], m[1]), c.message)
+    message = ("f" if "{" in named else "") + json.dumps(named)
     return [f"if not ({printer.print(c.condition)}):", f"{INDENT}raise {c.error}({message})"]
 
 

@@ -263,7 +263,7 @@ def _functional(schema: Schema) -> str:
 def _modules(schema: Schema) -> str:
     """Which file has which class; those written by hand come before those of the schema."""
     found: dict[str, str] = {}
-    for file in ("module", "container"):
+    for file in ("module", "container", "activation", "rnn", "transformer"):
         for node in _parse(f"nn/modules/{file}.py").body:
             if isinstance(node, ast.ClassDef) and node.name[0] != "_":
                 found[node.name] = file

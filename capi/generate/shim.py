@@ -343,7 +343,9 @@ def _call(f: Function) -> list[str]:
     # All handles exist before one is given out: a failure leaves none behind.
     for i in handles:
         kind = cabi.result(f.results[i])[0][0].removesuffix(" **")
-        lines.append(f"Owned<{kind}> owned{i}(std::get<{i}>(std::move(results)));")
+        value = f"std::get<{i}>(std::move(results))"
+        value = f"optional_handle({value})" if f.results[i].kind.optional else value
+        lines.append(f"Owned<{kind}> owned{i}({value});")
     for i, r in enumerate(f.results):
         if i in handles:
             lines.append(f"*{r.name} = owned{i}.detach();")

@@ -159,7 +159,7 @@ class _Table:
         results, n_results = self.result_items(c)
         initial = [x for s in c.slots for x in self.initial(s)]
         n_cells = len(initial)
-        if n_cells > 64 or n_args > 24 or sum(map(result_cells, c.results)) > 8:
+        if n_cells > 64 or n_args > 32 or sum(map(result_cells, c.results)) > 8:
             raise SchemaError(f"table: {c.c_name} has more arguments than table.h has room for")
         start = self.share("dtt_cell", "cells", [f"  {', '.join(initial)},"]) if initial else "NULL"
         less, told_by = self.next.get(c.c_name, ("", 0))

@@ -1213,6 +1213,91 @@ typedef struct dt_nn_rrelu_options {
 DT_MUST_CHECK DT_API dt_status dt_nn_rrelu_options_init(
     dt_nn_rrelu_options *options, int64_t struct_size) DT_NOEXCEPT;
 
+/** Named arguments of dt_nn_multihead_attention.
+ * Start from DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_multihead_attention_options {
+  int64_t struct_size;
+  double dropout; /**< Probability that a weight becomes 0, in training. Default: 0. */
+  int32_t bias; /**< Whether projections have biases. Default: 1. */
+  int32_t add_bias_kv; /**< Whether there is a further key, and its value, that are trained. Default: 0. */
+  int32_t add_zero_attn; /**< Whether there is a further key of zeros, whose value is zeros. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+  const int64_t *kdim; /**< Features of the key; absent means embed_dim. Default: absent. */
+  const int64_t *vdim; /**< Features of the value; absent means embed_dim. Default: absent. */
+  int32_t batch_first; /**< Whether dimension 0 of inputs and output is the batch, and 1 the position. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+} dt_nn_multihead_attention_options;
+#define DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT { (int64_t)sizeof(dt_nn_multihead_attention_options), 0.0, 1, 0, 0, 0, NULL, NULL, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_multihead_attention_options_init(
+    dt_nn_multihead_attention_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_transformer_encoder_layer.
+ * Start from DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_transformer_encoder_layer_options {
+  int64_t struct_size;
+  int64_t dim_feedforward; /**< Features between the two linear layers. Default: 2048. */
+  double dropout; /**< Probability of a 0, in training. Default: 0.1. */
+  const char *activation; /**< What is between the two linear layers: relu or gelu. Default: relu. */
+  double layer_norm_eps; /**< eps of the norms. Default: 1e-05. */
+  int32_t batch_first; /**< Whether dimension 0 of inputs and output is the batch, and 1 the position. Default: 0. */
+  int32_t norm_first; /**< Whether norms stand before attention and linear layers, or after what these are added to. Default: 0. */
+  int32_t bias; /**< Whether linear layers and norms have biases. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_transformer_encoder_layer_options;
+#define DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT { (int64_t)sizeof(dt_nn_transformer_encoder_layer_options), 2048, 0.1, "relu", 1e-05, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_encoder_layer_options_init(
+    dt_nn_transformer_encoder_layer_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_transformer_decoder_layer.
+ * Start from DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_transformer_decoder_layer_options {
+  int64_t struct_size;
+  int64_t dim_feedforward; /**< Features between the two linear layers. Default: 2048. */
+  double dropout; /**< Probability of a 0, in training. Default: 0.1. */
+  const char *activation; /**< What is between the two linear layers: relu or gelu. Default: relu. */
+  double layer_norm_eps; /**< eps of the norms. Default: 1e-05. */
+  int32_t batch_first; /**< Whether dimension 0 of inputs and output is the batch, and 1 the position. Default: 0. */
+  int32_t norm_first; /**< Whether norms stand before attention and linear layers, or after what these are added to. Default: 0. */
+  int32_t bias; /**< Whether linear layers and norms have biases. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_transformer_decoder_layer_options;
+#define DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT { (int64_t)sizeof(dt_nn_transformer_decoder_layer_options), 2048, 0.1, "relu", 1e-05, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_decoder_layer_options_init(
+    dt_nn_transformer_decoder_layer_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_transformer.
+ * Start from DT_NN_TRANSFORMER_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_transformer_options {
+  int64_t struct_size;
+  int64_t d_model; /**< Features of inputs and outputs. Default: 512. */
+  int64_t nhead; /**< How many heads attention has. Default: 8. */
+  int64_t num_encoder_layers; /**< How many layers read the source. Default: 6. */
+  int64_t num_decoder_layers; /**< How many layers make the target. Default: 6. */
+  int64_t dim_feedforward; /**< Features between the two linear layers. Default: 2048. */
+  double dropout; /**< Probability of a 0, in training. Default: 0.1. */
+  const char *activation; /**< What is between the two linear layers: relu or gelu. Default: relu. */
+  double layer_norm_eps; /**< eps of the norms. Default: 1e-05. */
+  int32_t batch_first; /**< Whether dimension 0 of inputs and output is the batch, and 1 the position. Default: 0. */
+  int32_t norm_first; /**< Whether norms stand before attention and linear layers, or after what these are added to. Default: 0. */
+  int32_t bias; /**< Whether linear layers and norms have biases. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_transformer_options;
+#define DT_NN_TRANSFORMER_OPTIONS_INIT { (int64_t)sizeof(dt_nn_transformer_options), 512, 8, 6, 6, 2048, 0.1, "relu", 1e-05, 0, 0, 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_options_init(
+    dt_nn_transformer_options *options, int64_t struct_size) DT_NOEXCEPT;
+
 /** Named arguments of dt_nn_mse_loss.
  * Start from DT_NN_MSE_LOSS_OPTIONS_INIT; NULL means the same. */
 typedef struct dt_nn_mse_loss_options {
@@ -1447,6 +1532,109 @@ typedef struct dt_nn_multi_label_soft_margin_loss_options {
 #define DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT { (int64_t)sizeof(dt_nn_multi_label_soft_margin_loss_options), NULL, DT_REDUCTION_MEAN, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss_options_init(
     dt_nn_multi_label_soft_margin_loss_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_rnn.
+ * Start from DT_NN_RNN_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_rnn_options {
+  int64_t struct_size;
+  int64_t num_layers; /**< How many layers there are, each of which is applied to the outputs of the one before. Default: 1. */
+  const char *nonlinearity; /**< tanh or relu. Default: tanh. */
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  int32_t batch_first; /**< Whether dimension 0 of input and output is the batch, and 1 the time. Default: 0. */
+  double dropout; /**< Probability of a 0 in what goes from a layer to the next, in training. Default: 0. */
+  int32_t bidirectional; /**< Whether each layer also runs from the end to the beginning. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_rnn_options;
+#define DT_NN_RNN_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rnn_options), 1, "tanh", 1, 0, 0.0, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_rnn_options_init(
+    dt_nn_rnn_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lstm.
+ * Start from DT_NN_LSTM_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lstm_options {
+  int64_t struct_size;
+  int64_t num_layers; /**< How many layers there are, each of which is applied to the outputs of the one before. Default: 1. */
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  int32_t batch_first; /**< Whether dimension 0 of input and output is the batch, and 1 the time. Default: 0. */
+  double dropout; /**< Probability of a 0 in what goes from a layer to the next, in training. Default: 0. */
+  int32_t bidirectional; /**< Whether each layer also runs from the end to the beginning. Default: 0. */
+  int32_t reserved1; /**< Must be 0. */
+  int64_t proj_size; /**< Features of the hidden state after a projection; 0: there is none. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_lstm_options;
+#define DT_NN_LSTM_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lstm_options), 1, 1, 0, 0.0, 0, 0, 0, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lstm_options_init(
+    dt_nn_lstm_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_gru.
+ * Start from DT_NN_GRU_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_gru_options {
+  int64_t struct_size;
+  int64_t num_layers; /**< How many layers there are, each of which is applied to the outputs of the one before. Default: 1. */
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  int32_t batch_first; /**< Whether dimension 0 of input and output is the batch, and 1 the time. Default: 0. */
+  double dropout; /**< Probability of a 0 in what goes from a layer to the next, in training. Default: 0. */
+  int32_t bidirectional; /**< Whether each layer also runs from the end to the beginning. Default: 0. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_gru_options;
+#define DT_NN_GRU_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gru_options), 1, 1, 0, 0.0, 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_gru_options_init(
+    dt_nn_gru_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_rnn_cell.
+ * Start from DT_NN_RNN_CELL_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_rnn_cell_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  int32_t reserved1; /**< Must be 0. */
+  const char *nonlinearity; /**< tanh or relu. Default: tanh. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int32_t reserved2; /**< Must be 0. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved3; /**< Must be 0. */
+} dt_nn_rnn_cell_options;
+#define DT_NN_RNN_CELL_OPTIONS_INIT { (int64_t)sizeof(dt_nn_rnn_cell_options), 1, 0, "tanh", 0, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_rnn_cell_options_init(
+    dt_nn_rnn_cell_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_lstm_cell.
+ * Start from DT_NN_LSTM_CELL_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_lstm_cell_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_lstm_cell_options;
+#define DT_NN_LSTM_CELL_OPTIONS_INIT { (int64_t)sizeof(dt_nn_lstm_cell_options), 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_lstm_cell_options_init(
+    dt_nn_lstm_cell_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_gru_cell.
+ * Start from DT_NN_GRU_CELL_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_gru_cell_options {
+  int64_t struct_size;
+  int32_t bias; /**< Whether there are biases. Default: 1. */
+  dt_device_type device_type; /**< Where its tensors are made. Default: absent. */
+  int64_t device_index;
+  dt_dtype dtype; /**< Element type of its tensors. Default: absent. */
+  int32_t reserved1; /**< Must be 0. */
+} dt_nn_gru_cell_options;
+#define DT_NN_GRU_CELL_OPTIONS_INIT { (int64_t)sizeof(dt_nn_gru_cell_options), 1, 0, 0, 0, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_gru_cell_options_init(
+    dt_nn_gru_cell_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_fold.
  * Start from DT_NN_FOLD_OPTIONS_INIT; NULL means the same. */
@@ -2312,6 +2500,57 @@ DT_MUST_CHECK DT_API dt_status dt_nn_softmax2d(dt_module **out) DT_NOEXCEPT;
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_log_softmax(int64_t dim, dt_module **out) DT_NOEXCEPT;
 
+/* ---- layers_attention */
+
+/** Attention of several heads; multi_head_attention_forward has the formulas. Inputs: query, key,
+ * value, and if need be key_padding_mask and attn_mask. Outputs: what is attended to, and the
+ * weights of the keys, the mean over heads. Parameters: in_proj_weight, or with kdim or vdim
+ * q_proj_weight, k_proj_weight and v_proj_weight, in_proj_bias, bias_k, bias_v, out_proj.weight,
+ * out_proj.bias.
+ * @param embed_dim Features of the query and of the output.
+ * @param num_heads How many heads there are, each of embed_dim / num_heads features.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: embed_dim and num_heads must be greater than 0, got embed_dim={embed_dim} and
+ *   num_heads={num_heads} instead.
+ * @throws ValueError: embed_dim must be divisible by num_heads. */
+DT_MUST_CHECK DT_API dt_status dt_nn_multihead_attention(
+    int64_t embed_dim, int64_t num_heads, const dt_nn_multihead_attention_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Attention of an input to itself, then two linear layers, each added to what it is applied to
+ * (arXiv 1706.03762). Inputs: src, and if need be src_mask and src_key_padding_mask.
+ * @param d_model Features of inputs and outputs.
+ * @param nhead How many heads attention has.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: activation should be relu/gelu, not {activation}. */
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_encoder_layer(
+    int64_t d_model, int64_t nhead, const dt_nn_transformer_encoder_layer_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Attention of an input to itself, then to memory, then two linear layers, each added to what it is
+ * applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
+ * tgt_key_padding_mask and memory_key_padding_mask.
+ * @param d_model Features of inputs and outputs.
+ * @param nhead How many heads attention has.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: activation should be relu/gelu, not {activation}. */
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer_decoder_layer(
+    int64_t d_model, int64_t nhead, const dt_nn_transformer_decoder_layer_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm at
+ * its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask, src_key_padding_mask,
+ * tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder and decoder, theirs
+ * layers and norm.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: activation should be relu/gelu, not {activation}. */
+DT_MUST_CHECK DT_API dt_status dt_nn_transformer(
+    const dt_nn_transformer_options *options, dt_module **out) DT_NOEXCEPT;
+
 /* ---- layers_loss */
 
 /** (input - target) squared.
@@ -2437,6 +2676,93 @@ DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_margin_loss(
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_multi_label_soft_margin_loss(
     const dt_nn_multi_label_soft_margin_loss_options *options, dt_module **out) DT_NOEXCEPT;
+
+/* ---- layers_recurrent */
+
+/** The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+ * batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+ * state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
+ * what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+ * bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: Unknown nonlinearity '{nonlinearity}'. Select from 'tanh' or 'relu'..
+ * @throws ValueError: dropout should be a number in range [0, 1] representing the probability of an
+ *   element being zeroed.
+ * @throws ValueError: input_size must be greater than zero.
+ * @throws ValueError: hidden_size must be greater than zero.
+ * @throws ValueError: num_layers must be greater than zero. */
+DT_MUST_CHECK DT_API dt_status dt_nn_rnn(
+    int64_t input_size, int64_t hidden_size, const dt_nn_rnn_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
+ * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
+ * state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
+ * layer, and what hidden states and cells of all layers and directions end with. Parameters:
+ * weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
+ * and so on; of the other direction weight_ih_l0_reverse.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout should be a number in range [0, 1] representing the probability of an
+ *   element being zeroed.
+ * @throws ValueError: input_size must be greater than zero.
+ * @throws ValueError: hidden_size must be greater than zero.
+ * @throws ValueError: num_layers must be greater than zero.
+ * @throws ValueError: proj_size should be a positive integer or zero to disable projections.
+ * @throws ValueError: proj_size has to be smaller than hidden_size. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lstm(
+    int64_t input_size, int64_t hidden_size, const dt_nn_lstm_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+ * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
+ * that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
+ * those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
+ * bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module.
+ * @throws ValueError: dropout should be a number in range [0, 1] representing the probability of an
+ *   element being zeroed.
+ * @throws ValueError: input_size must be greater than zero.
+ * @throws ValueError: hidden_size must be greater than zero.
+ * @throws ValueError: num_layers must be greater than zero. */
+DT_MUST_CHECK DT_API dt_status dt_nn_gru(
+    int64_t input_size, int64_t hidden_size, const dt_nn_gru_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** One time step of a recurrent network; rnn_tanh has the formulas.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_rnn_cell(
+    int64_t input_size, int64_t hidden_size, const dt_nn_rnn_cell_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** One time step of long short-term memory; lstm has the formulas.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_lstm_cell(
+    int64_t input_size, int64_t hidden_size, const dt_nn_lstm_cell_options *options,
+    dt_module **out) DT_NOEXCEPT;
+
+/** One time step of gated recurrent units; gru has the formulas.
+ * @param input_size Features of the input.
+ * @param hidden_size Features of the hidden state.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_gru_cell(
+    int64_t input_size, int64_t hidden_size, const dt_nn_gru_cell_options *options,
+    dt_module **out) DT_NOEXCEPT;
 
 /* ---- layers_shapes */
 
@@ -2733,6 +3059,77 @@ DT_MUST_CHECK DT_API dt_status dt_optim_polynomial_lr(
  * @throws ValueError: T_max must be positive. */
 DT_MUST_CHECK DT_API dt_status dt_optim_cosine_annealing_lr(
     dt_optimizer *optimizer, int64_t t_max, double eta_min, dt_lr_scheduler **out) DT_NOEXCEPT;
+
+/* ---- attention */
+
+/** softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look nowhere
+ * gives zeros.
+ * @param query [..., queries, features].
+ * @param key [..., keys, features].
+ * @param value [..., keys, features of the values].
+ * @param attn_mask Where a query may look, of a shape that broadcasts to [..., queries, keys]:
+ *   bools that are true there, or numbers that are added to the scores. PyTorch's default: absent.
+ * @param dropout_p Probability that a weight becomes 0. It applies whenever it is not 0. PyTorch's
+ *   default: 0.0.
+ * @param is_causal Whether query i sees the keys 0 to i alone. PyTorch's default: false.
+ * @param scale Factor of the scores; absent means 1 / sqrt(features). PyTorch's default: absent.
+ * @param enable_gqa Whether there may be fewer heads, in dimension -3, of keys and values, each of
+ *   which serves several of the queries' (arXiv 2305.13245). PyTorch's default: false.
+ * @return [..., queries, features of the values].
+ * @throws RuntimeError: dtypes differ, shapes do not fit, or both attn_mask and is_causal are
+ *   given. */
+DT_MUST_CHECK DT_API dt_status dt_scaled_dot_product_attention(
+    dt_tensor *query, dt_tensor *key, dt_tensor *value, dt_tensor *attn_mask, double dropout_p,
+    int32_t is_causal, const double *scale, int32_t enable_gqa, dt_tensor **out) DT_NOEXCEPT;
+
+/** Attention of several heads (arXiv 1706.03762): queries, keys and values are projected and cut
+ * into heads, scaled_dot_product_attention is applied to each, and what they give is put together
+ * and projected again.
+ * @param query [queries, batch, embed_dim] or [queries, embed_dim].
+ * @param key [keys, batch, features] or [keys, features].
+ * @param value [keys, batch, features] or [keys, features].
+ * @param embed_dim_to_check embed_dim, which the query's last dimension must be.
+ * @param num_heads How many heads there are, each of embed_dim / num_heads features.
+ * @param in_proj_weight The weights of the three projections on top of each other, [3 * embed_dim,
+ *   embed_dim].
+ * @param in_proj_bias Their biases, [3 * embed_dim], or absent.
+ * @param bias_k A further key [1, 1, embed_dim], or absent.
+ * @param bias_v Its value [1, 1, embed_dim].
+ * @param add_zero_attn Whether there is a further key of zeros, whose value is zeros.
+ * @param dropout_p Probability that a weight becomes 0, in training.
+ * @param out_proj_weight The weight of the last projection, [embed_dim, embed_dim].
+ * @param out_proj_bias Its bias, [embed_dim], or absent.
+ * @param training Whether dropout applies. PyTorch's default: true.
+ * @param key_padding_mask [batch, keys] or [keys]: true where a key is not to be seen, or numbers
+ *   that are added to the scores. PyTorch's default: absent.
+ * @param need_weights Whether the weights of the values are given back too. PyTorch's default:
+ *   true.
+ * @param attn_mask [queries, keys] or [batch * num_heads, queries, keys]: true where a query may
+ *   not look, or numbers that are added to the scores. PyTorch's default: absent.
+ * @param use_separate_proj_weight Whether the three projections have weights of their own, in the
+ *   place of in_proj_weight. PyTorch's default: false.
+ * @param q_proj_weight That of the query, [embed_dim, embed_dim]. PyTorch's default: absent.
+ * @param k_proj_weight That of the key, [embed_dim, features]. PyTorch's default: absent.
+ * @param v_proj_weight That of the value, [embed_dim, features]. PyTorch's default: absent.
+ * @param static_k Projected keys [batch * num_heads, keys, embed_dim / num_heads] to be taken in
+ *   the place of key; or absent. PyTorch's default: absent.
+ * @param static_v Projected values of the same shape; or absent. PyTorch's default: absent.
+ * @param average_attn_weights Whether the weights that are given back are the mean over heads.
+ *   PyTorch's default: true.
+ * @param is_causal A hint that attn_mask is that of is_causal in scaled_dot_product_attention.
+ *   PyTorch's default: false.
+ * @return The output, of the query's shape; and with need_weights the weights, [batch, queries,
+ *   keys] or [batch, num_heads, queries, keys].
+ * @throws RuntimeError: shapes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_multi_head_attention_forward(
+    dt_tensor *query, dt_tensor *key, dt_tensor *value, int64_t embed_dim_to_check,
+    int64_t num_heads, dt_tensor *in_proj_weight, dt_tensor *in_proj_bias, dt_tensor *bias_k,
+    dt_tensor *bias_v, int32_t add_zero_attn, double dropout_p, dt_tensor *out_proj_weight,
+    dt_tensor *out_proj_bias, int32_t training, dt_tensor *key_padding_mask, int32_t need_weights,
+    dt_tensor *attn_mask, int32_t use_separate_proj_weight, dt_tensor *q_proj_weight,
+    dt_tensor *k_proj_weight, dt_tensor *v_proj_weight, dt_tensor *static_k, dt_tensor *static_v,
+    int32_t average_attn_weights, int32_t is_causal, dt_tensor **output,
+    dt_tensor **weights) DT_NOEXCEPT;
 
 /* ---- autograd */
 
@@ -4774,6 +5171,17 @@ DT_MUST_CHECK DT_API dt_status dt_module_forward(
  * @throws NotImplementedError: the module is a container. */
 DT_MUST_CHECK DT_API dt_status dt_module_forward_inputs(
     dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor **out) DT_NOEXCEPT;
+
+/** Applies a module whose forward has several results.
+ * @param self The module.
+ * @param inputs What the module is applied to, in the order of its forward; one that may be left
+ *   out may be absent.
+ * @return All that the module computes, as the states of a recurrent network beside its outputs; of
+ *   most modules one tensor.
+ * @throws TypeError: the module takes more inputs, or fewer.
+ * @throws NotImplementedError: the module is a container. */
+DT_MUST_CHECK DT_API dt_status dt_module_forward_outputs(
+    dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor_list **out) DT_NOEXCEPT;
 
 /** The module's class: Linear.
  * @param self The module. */
@@ -7020,6 +7428,269 @@ DT_MUST_CHECK DT_API dt_status dt_generator_get_state(
  * @throws RuntimeError: the tensor is not such a state. */
 DT_MUST_CHECK DT_API dt_status dt_generator_set_state(
     dt_generator *self, dt_tensor *state) DT_NOEXCEPT;
+
+/* ---- recurrent */
+
+/** Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T + bias_ih + h
+ * @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i) * tanh(g), h =
+ * sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times weight_hr.T.
+ * @param input [time, batch, features], [batch, time, features] with batch_first, or [time,
+ *   features].
+ * @param hx The hidden state [num_layers * directions, batch, hidden] and the cells, of the same
+ *   sizes, that it begins with; absent means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [4 * hidden, features],
+ *   weight_hh [4 * hidden, hidden], if has_biases bias_ih and bias_hh [4 * hidden], and for
+ *   projections weight_hr [projected, hidden]: one more, and hidden states have so many features
+ *   then.
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time.
+ * @return The hidden states of the last layer at each time step, in the order of the input; and
+ *   what hidden states and cells of each layer and direction end with.
+ * @throws ValueError: the input has too few or too many dimensions, or another dtype than the
+ *   weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_lstm(
+    dt_tensor *input, dt_tensor *const *hx, int64_t hx_n, dt_tensor *const *params,
+    int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train,
+    int32_t bidirectional, int32_t batch_first, dt_tensor **output, dt_tensor **h_n,
+    dt_tensor **c_n) DT_NOEXCEPT;
+
+/** lstm of sequences of several lengths.
+ * @param data The elements of all sequences, [elements, features]: those of the first time step,
+ *   then those of the second, and so on, as of a PackedSequence.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param hx The hidden state [num_layers * directions, batch, hidden] and the cells, of the same
+ *   sizes, that it begins with; absent means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @return The hidden states of the last layer, packed like the input; and what hidden states and
+ *   cells of each layer and direction end with.
+ * @throws ValueError: the data have another dtype than the weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_lstm_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *const *hx, int64_t hx_n,
+    dt_tensor *const *params, int64_t params_n, int32_t has_biases, int64_t num_layers,
+    double dropout, int32_t train, int32_t bidirectional, dt_tensor **output, dt_tensor **h_n,
+    dt_tensor **c_n) DT_NOEXCEPT;
+
+/** Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and (r', z',
+ * n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n') and h = m
+ * + sigmoid(z + z') * (h - m).
+ * @param input [time, batch, features], [batch, time, features] with batch_first, or [time,
+ *   features].
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time.
+ * @return The hidden states of the last layer at each time step, in the order of the input; and
+ *   what they end with in each layer and direction.
+ * @throws ValueError: the input has too few or too many dimensions, or another dtype than the
+ *   weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_gru(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *const *params, int64_t params_n, int32_t has_biases,
+    int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first,
+    dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** gru of sequences of several lengths.
+ * @param data The elements of all sequences, [elements, features]: those of the first time step,
+ *   then those of the second, and so on, as of a PackedSequence.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @return The hidden states of the last layer, packed like the input; and what they end with in
+ *   each layer and direction.
+ * @throws ValueError: the data have another dtype than the weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_gru_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, dt_tensor *const *params,
+    int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train,
+    int32_t bidirectional, dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih + h @
+ * weight_hh.T + bias_hh) for each time step.
+ * @param input [time, batch, features], [batch, time, features] with batch_first, or [time,
+ *   features].
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time.
+ * @return The hidden states of the last layer at each time step, in the order of the input; and
+ *   what they end with in each layer and direction.
+ * @throws ValueError: the input has too few or too many dimensions, or another dtype than the
+ *   weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_tanh(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *const *params, int64_t params_n, int32_t has_biases,
+    int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first,
+    dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** rnn_tanh of sequences of several lengths.
+ * @param data The elements of all sequences, [elements, features]: those of the first time step,
+ *   then those of the second, and so on, as of a PackedSequence.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @return The hidden states of the last layer, packed like the input; and what they end with in
+ *   each layer and direction.
+ * @throws ValueError: the data have another dtype than the weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_tanh_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, dt_tensor *const *params,
+    int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train,
+    int32_t bidirectional, dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** rnn_tanh with relu in the place of tanh.
+ * @param input [time, batch, features], [batch, time, features] with batch_first, or [time,
+ *   features].
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @param batch_first Whether dimension 0 is the batch, and 1 the time.
+ * @return The hidden states of the last layer at each time step, in the order of the input; and
+ *   what they end with in each layer and direction.
+ * @throws ValueError: the input has too few or too many dimensions, or another dtype than the
+ *   weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_relu(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *const *params, int64_t params_n, int32_t has_biases,
+    int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first,
+    dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** rnn_relu of sequences of several lengths.
+ * @param data The elements of all sequences, [elements, features]: those of the first time step,
+ *   then those of the second, and so on, as of a PackedSequence.
+ * @param batch_sizes How many sequences have an element at each time step: int64 [time] that never
+ *   rises, on the CPU.
+ * @param hx The hidden state [num_layers * directions, batch, hidden] that it begins with; absent
+ *   means zeros.
+ * @param params For each layer, and each direction of it: weight_ih [gates * hidden, features],
+ *   weight_hh [gates * hidden, hidden], and if has_biases bias_ih and bias_hh [gates * hidden].
+ * @param has_biases Whether there are biases.
+ * @param num_layers How many layers there are, each of which is applied to the outputs of the one
+ *   before.
+ * @param dropout Probability of a 0 in what goes from a layer to the next, in training.
+ * @param train Whether dropout applies.
+ * @param bidirectional Whether each layer also runs from the end to the beginning; the outputs of
+ *   both lie side by side.
+ * @return The hidden states of the last layer, packed like the input; and what they end with in
+ *   each layer and direction.
+ * @throws ValueError: the data have another dtype than the weights.
+ * @throws RuntimeError: sizes do not fit, or there are no time steps. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_relu_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, dt_tensor *const *params,
+    int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train,
+    int32_t bidirectional, dt_tensor **output, dt_tensor **h_n) DT_NOEXCEPT;
+
+/** One time step of lstm.
+ * @param input [batch, features] or [features].
+ * @param hx The hidden state and the cells, [batch, hidden] or [hidden]; absent means zeros.
+ * @param w_ih Weight of the input, [gates * hidden, features].
+ * @param w_hh Weight of the hidden state, [gates * hidden, hidden].
+ * @param b_ih A bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @param b_hh Another bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @return The next hidden state and the next cells.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_lstm_cell(
+    dt_tensor *input, dt_tensor *const *hx, int64_t hx_n, dt_tensor *w_ih, dt_tensor *w_hh,
+    dt_tensor *b_ih, dt_tensor *b_hh, dt_tensor **h, dt_tensor **c) DT_NOEXCEPT;
+
+/** One time step of gru.
+ * @param input [batch, features] or [features].
+ * @param hx The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+ * @param w_ih Weight of the input, [gates * hidden, features].
+ * @param w_hh Weight of the hidden state, [gates * hidden, hidden].
+ * @param b_ih A bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @param b_hh Another bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @return The next hidden state.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_gru_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh, dt_tensor *b_ih,
+    dt_tensor *b_hh, dt_tensor **out) DT_NOEXCEPT;
+
+/** One time step of rnn_tanh.
+ * @param input [batch, features] or [features].
+ * @param hx The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+ * @param w_ih Weight of the input, [gates * hidden, features].
+ * @param w_hh Weight of the hidden state, [gates * hidden, hidden].
+ * @param b_ih A bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @param b_hh Another bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @return The next hidden state.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_tanh_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh, dt_tensor *b_ih,
+    dt_tensor *b_hh, dt_tensor **out) DT_NOEXCEPT;
+
+/** One time step of rnn_relu.
+ * @param input [batch, features] or [features].
+ * @param hx The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+ * @param w_ih Weight of the input, [gates * hidden, features].
+ * @param w_hh Weight of the hidden state, [gates * hidden, hidden].
+ * @param b_ih A bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @param b_hh Another bias [gates * hidden], or absent. PyTorch's default: absent.
+ * @return The next hidden state.
+ * @throws RuntimeError: sizes or dtypes do not fit. */
+DT_MUST_CHECK DT_API dt_status dt_rnn_relu_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh, dt_tensor *b_ih,
+    dt_tensor *b_hh, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- reduce */
 

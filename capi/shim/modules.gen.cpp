@@ -33,6 +33,17 @@ dt_status dt_module_forward_inputs(
   });
 }
 
+dt_status dt_module_forward_outputs(
+    dt_module *self, dt_tensor *const *inputs, int64_t inputs_n, dt_tensor_list **out) noexcept {
+  clear_all(out);
+  return guard("module_forward_outputs", [&] {
+    const Pin<dt_module> self_pin(self, "self"); auto& self_ = *self_pin;
+    const TensorArray inputs_array(inputs, inputs_n, "inputs", kMayBeAbsent); const TensorList inputs_ = inputs_array;
+    need(out, "out");
+    put(out, self_->forward_outputs(inputs_));
+  });
+}
+
 dt_status dt_module_kind(dt_module *self, dt_bytes **out) noexcept {
   clear_all(out);
   return guard("module_kind", [&] {

@@ -295,6 +295,26 @@ dt_status dt_nn_rrelu_options_init(dt_nn_rrelu_options* options, int64_t struct_
   return guard("nn_rrelu_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_multihead_attention_options_init(dt_nn_multihead_attention_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_multihead_attention_options initial = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
+  return guard("nn_multihead_attention_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_transformer_encoder_layer_options_init(dt_nn_transformer_encoder_layer_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_transformer_encoder_layer_options initial = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
+  return guard("nn_transformer_encoder_layer_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_transformer_decoder_layer_options_init(dt_nn_transformer_decoder_layer_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_transformer_decoder_layer_options initial = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
+  return guard("nn_transformer_decoder_layer_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_transformer_options_init(dt_nn_transformer_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_transformer_options initial = DT_NN_TRANSFORMER_OPTIONS_INIT;
+  return guard("nn_transformer_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_mse_loss_options_init(dt_nn_mse_loss_options* options, int64_t struct_size) noexcept {
   static const dt_nn_mse_loss_options initial = DT_NN_MSE_LOSS_OPTIONS_INIT;
   return guard("nn_mse_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
@@ -388,6 +408,36 @@ dt_status dt_nn_multi_label_margin_loss_options_init(dt_nn_multi_label_margin_lo
 dt_status dt_nn_multi_label_soft_margin_loss_options_init(dt_nn_multi_label_soft_margin_loss_options* options, int64_t struct_size) noexcept {
   static const dt_nn_multi_label_soft_margin_loss_options initial = DT_NN_MULTI_LABEL_SOFT_MARGIN_LOSS_OPTIONS_INIT;
   return guard("nn_multi_label_soft_margin_loss_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_rnn_options_init(dt_nn_rnn_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_rnn_options initial = DT_NN_RNN_OPTIONS_INIT;
+  return guard("nn_rnn_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lstm_options_init(dt_nn_lstm_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lstm_options initial = DT_NN_LSTM_OPTIONS_INIT;
+  return guard("nn_lstm_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_gru_options_init(dt_nn_gru_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_gru_options initial = DT_NN_GRU_OPTIONS_INIT;
+  return guard("nn_gru_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_rnn_cell_options_init(dt_nn_rnn_cell_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_rnn_cell_options initial = DT_NN_RNN_CELL_OPTIONS_INIT;
+  return guard("nn_rnn_cell_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_lstm_cell_options_init(dt_nn_lstm_cell_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_lstm_cell_options initial = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  return guard("nn_lstm_cell_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_gru_cell_options_init(dt_nn_gru_cell_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_gru_cell_options initial = DT_NN_GRU_CELL_OPTIONS_INIT;
+  return guard("nn_gru_cell_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
 dt_status dt_nn_fold_options_init(dt_nn_fold_options* options, int64_t struct_size) noexcept {

@@ -23,12 +23,18 @@ void need(T* out, const char* name) {
   DT_CHECK(out, kTypeError, "the output pointer ", name, " is NULL");
 }
 
+// That of an undefined tensor is NULL.
+inline dt_tensor* optional_handle(Tensor tensor) {
+  return tensor.defined() ? make_handle<dt_tensor>(std::move(tensor)) : nullptr;
+}
+
 // A handle that nobody has yet.
 template <class C>
 class Owned {
  public:
   explicit Owned(typename HandleKind<C>::Object object)
       : handle_(make_handle<C>(std::move(object))) {}
+  explicit Owned(C* handle) : handle_(handle) {}
   ~Owned() {
     if (handle_) release_slot(bits(handle_), HandleKind<C>::number);
   }
@@ -48,7 +54,7 @@ void put(C** out, Object object) {
 }
 // An undefined tensor comes out as NULL.
 inline void put_optional(dt_tensor** out, Tensor tensor) {
-  if (tensor.defined()) put(out, std::move(tensor));
+  *out = optional_handle(std::move(tensor));
 }
 
 // ---- numbers

@@ -1185,6 +1185,136 @@ inline NnRreluOptions read(const dt_nn_rrelu_options* given, const char* name) {
   return o;
 }
 
+static_assert(sizeof(dt_nn_multihead_attention_options) == 72);
+static_assert(offsetof(dt_nn_multihead_attention_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_multihead_attention_options, dropout) == 8);
+static_assert(offsetof(dt_nn_multihead_attention_options, bias) == 16);
+static_assert(offsetof(dt_nn_multihead_attention_options, add_bias_kv) == 20);
+static_assert(offsetof(dt_nn_multihead_attention_options, add_zero_attn) == 24);
+static_assert(offsetof(dt_nn_multihead_attention_options, reserved1) == 28);
+static_assert(offsetof(dt_nn_multihead_attention_options, kdim) == 32);
+static_assert(offsetof(dt_nn_multihead_attention_options, vdim) == 40);
+static_assert(offsetof(dt_nn_multihead_attention_options, batch_first) == 48);
+static_assert(offsetof(dt_nn_multihead_attention_options, device_type) == 52);
+static_assert(offsetof(dt_nn_multihead_attention_options, device_index) == 56);
+static_assert(offsetof(dt_nn_multihead_attention_options, dtype) == 64);
+static_assert(offsetof(dt_nn_multihead_attention_options, reserved2) == 68);
+inline NnMultiheadAttentionOptions read(const dt_nn_multihead_attention_options* given, const char* name) {
+  dt_nn_multihead_attention_options c = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  NnMultiheadAttentionOptions o;
+  o.dropout = c.dropout;
+  o.bias = c.bias != 0;
+  o.add_bias_kv = c.add_bias_kv != 0;
+  o.add_zero_attn = c.add_zero_attn != 0;
+  if (c.kdim) o.kdim = *c.kdim;
+  if (c.vdim) o.vdim = *c.vdim;
+  o.batch_first = c.batch_first != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_transformer_encoder_layer_options) == 72);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, dim_feedforward) == 8);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, dropout) == 16);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, activation) == 24);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, layer_norm_eps) == 32);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, batch_first) == 40);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, norm_first) == 44);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, bias) == 48);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, device_type) == 52);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, device_index) == 56);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, dtype) == 64);
+static_assert(offsetof(dt_nn_transformer_encoder_layer_options, reserved1) == 68);
+inline NnTransformerEncoderLayerOptions read(const dt_nn_transformer_encoder_layer_options* given, const char* name) {
+  dt_nn_transformer_encoder_layer_options c = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnTransformerEncoderLayerOptions o;
+  o.dim_feedforward = c.dim_feedforward;
+  o.dropout = c.dropout;
+  if (c.activation) o.activation = c.activation;
+  o.layer_norm_eps = c.layer_norm_eps;
+  o.batch_first = c.batch_first != 0;
+  o.norm_first = c.norm_first != 0;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_transformer_decoder_layer_options) == 72);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, dim_feedforward) == 8);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, dropout) == 16);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, activation) == 24);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, layer_norm_eps) == 32);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, batch_first) == 40);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, norm_first) == 44);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, bias) == 48);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, device_type) == 52);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, device_index) == 56);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, dtype) == 64);
+static_assert(offsetof(dt_nn_transformer_decoder_layer_options, reserved1) == 68);
+inline NnTransformerDecoderLayerOptions read(const dt_nn_transformer_decoder_layer_options* given, const char* name) {
+  dt_nn_transformer_decoder_layer_options c = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnTransformerDecoderLayerOptions o;
+  o.dim_feedforward = c.dim_feedforward;
+  o.dropout = c.dropout;
+  if (c.activation) o.activation = c.activation;
+  o.layer_norm_eps = c.layer_norm_eps;
+  o.batch_first = c.batch_first != 0;
+  o.norm_first = c.norm_first != 0;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_transformer_options) == 104);
+static_assert(offsetof(dt_nn_transformer_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_transformer_options, d_model) == 8);
+static_assert(offsetof(dt_nn_transformer_options, nhead) == 16);
+static_assert(offsetof(dt_nn_transformer_options, num_encoder_layers) == 24);
+static_assert(offsetof(dt_nn_transformer_options, num_decoder_layers) == 32);
+static_assert(offsetof(dt_nn_transformer_options, dim_feedforward) == 40);
+static_assert(offsetof(dt_nn_transformer_options, dropout) == 48);
+static_assert(offsetof(dt_nn_transformer_options, activation) == 56);
+static_assert(offsetof(dt_nn_transformer_options, layer_norm_eps) == 64);
+static_assert(offsetof(dt_nn_transformer_options, batch_first) == 72);
+static_assert(offsetof(dt_nn_transformer_options, norm_first) == 76);
+static_assert(offsetof(dt_nn_transformer_options, bias) == 80);
+static_assert(offsetof(dt_nn_transformer_options, device_type) == 84);
+static_assert(offsetof(dt_nn_transformer_options, device_index) == 88);
+static_assert(offsetof(dt_nn_transformer_options, dtype) == 96);
+static_assert(offsetof(dt_nn_transformer_options, reserved1) == 100);
+inline NnTransformerOptions read(const dt_nn_transformer_options* given, const char* name) {
+  dt_nn_transformer_options c = DT_NN_TRANSFORMER_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnTransformerOptions o;
+  o.d_model = c.d_model;
+  o.nhead = c.nhead;
+  o.num_encoder_layers = c.num_encoder_layers;
+  o.num_decoder_layers = c.num_decoder_layers;
+  o.dim_feedforward = c.dim_feedforward;
+  o.dropout = c.dropout;
+  if (c.activation) o.activation = c.activation;
+  o.layer_norm_eps = c.layer_norm_eps;
+  o.batch_first = c.batch_first != 0;
+  o.norm_first = c.norm_first != 0;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
 static_assert(sizeof(dt_nn_mse_loss_options) == 16);
 static_assert(offsetof(dt_nn_mse_loss_options, struct_size) == 0);
 static_assert(offsetof(dt_nn_mse_loss_options, reduction) == 8);
@@ -1481,6 +1611,152 @@ inline NnMultiLabelSoftMarginLossOptions read(const dt_nn_multi_label_soft_margi
   NnMultiLabelSoftMarginLossOptions o;
   if (c.weight) o.weight = *Pin<dt_tensor>(c.weight, "weight");
   if (c.reduction) o.reduction = enum_value<Reduction>(c.reduction, "reduction");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_rnn_options) == 64);
+static_assert(offsetof(dt_nn_rnn_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_rnn_options, num_layers) == 8);
+static_assert(offsetof(dt_nn_rnn_options, nonlinearity) == 16);
+static_assert(offsetof(dt_nn_rnn_options, bias) == 24);
+static_assert(offsetof(dt_nn_rnn_options, batch_first) == 28);
+static_assert(offsetof(dt_nn_rnn_options, dropout) == 32);
+static_assert(offsetof(dt_nn_rnn_options, bidirectional) == 40);
+static_assert(offsetof(dt_nn_rnn_options, device_type) == 44);
+static_assert(offsetof(dt_nn_rnn_options, device_index) == 48);
+static_assert(offsetof(dt_nn_rnn_options, dtype) == 56);
+static_assert(offsetof(dt_nn_rnn_options, reserved1) == 60);
+inline NnRnnOptions read(const dt_nn_rnn_options* given, const char* name) {
+  dt_nn_rnn_options c = DT_NN_RNN_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnRnnOptions o;
+  o.num_layers = c.num_layers;
+  if (c.nonlinearity) o.nonlinearity = c.nonlinearity;
+  o.bias = c.bias != 0;
+  o.batch_first = c.batch_first != 0;
+  o.dropout = c.dropout;
+  o.bidirectional = c.bidirectional != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lstm_options) == 72);
+static_assert(offsetof(dt_nn_lstm_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lstm_options, num_layers) == 8);
+static_assert(offsetof(dt_nn_lstm_options, bias) == 16);
+static_assert(offsetof(dt_nn_lstm_options, batch_first) == 20);
+static_assert(offsetof(dt_nn_lstm_options, dropout) == 24);
+static_assert(offsetof(dt_nn_lstm_options, bidirectional) == 32);
+static_assert(offsetof(dt_nn_lstm_options, reserved1) == 36);
+static_assert(offsetof(dt_nn_lstm_options, proj_size) == 40);
+static_assert(offsetof(dt_nn_lstm_options, device_type) == 48);
+static_assert(offsetof(dt_nn_lstm_options, reserved2) == 52);
+static_assert(offsetof(dt_nn_lstm_options, device_index) == 56);
+static_assert(offsetof(dt_nn_lstm_options, dtype) == 64);
+static_assert(offsetof(dt_nn_lstm_options, reserved3) == 68);
+inline NnLstmOptions read(const dt_nn_lstm_options* given, const char* name) {
+  dt_nn_lstm_options c = DT_NN_LSTM_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnLstmOptions o;
+  o.num_layers = c.num_layers;
+  o.bias = c.bias != 0;
+  o.batch_first = c.batch_first != 0;
+  o.dropout = c.dropout;
+  o.bidirectional = c.bidirectional != 0;
+  o.proj_size = c.proj_size;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_gru_options) == 56);
+static_assert(offsetof(dt_nn_gru_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_gru_options, num_layers) == 8);
+static_assert(offsetof(dt_nn_gru_options, bias) == 16);
+static_assert(offsetof(dt_nn_gru_options, batch_first) == 20);
+static_assert(offsetof(dt_nn_gru_options, dropout) == 24);
+static_assert(offsetof(dt_nn_gru_options, bidirectional) == 32);
+static_assert(offsetof(dt_nn_gru_options, device_type) == 36);
+static_assert(offsetof(dt_nn_gru_options, device_index) == 40);
+static_assert(offsetof(dt_nn_gru_options, dtype) == 48);
+static_assert(offsetof(dt_nn_gru_options, reserved1) == 52);
+inline NnGruOptions read(const dt_nn_gru_options* given, const char* name) {
+  dt_nn_gru_options c = DT_NN_GRU_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnGruOptions o;
+  o.num_layers = c.num_layers;
+  o.bias = c.bias != 0;
+  o.batch_first = c.batch_first != 0;
+  o.dropout = c.dropout;
+  o.bidirectional = c.bidirectional != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_rnn_cell_options) == 48);
+static_assert(offsetof(dt_nn_rnn_cell_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_rnn_cell_options, bias) == 8);
+static_assert(offsetof(dt_nn_rnn_cell_options, reserved1) == 12);
+static_assert(offsetof(dt_nn_rnn_cell_options, nonlinearity) == 16);
+static_assert(offsetof(dt_nn_rnn_cell_options, device_type) == 24);
+static_assert(offsetof(dt_nn_rnn_cell_options, reserved2) == 28);
+static_assert(offsetof(dt_nn_rnn_cell_options, device_index) == 32);
+static_assert(offsetof(dt_nn_rnn_cell_options, dtype) == 40);
+static_assert(offsetof(dt_nn_rnn_cell_options, reserved3) == 44);
+inline NnRnnCellOptions read(const dt_nn_rnn_cell_options* given, const char* name) {
+  dt_nn_rnn_cell_options c = DT_NN_RNN_CELL_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  check_reserved(c.reserved2, name);
+  check_reserved(c.reserved3, name);
+  NnRnnCellOptions o;
+  o.bias = c.bias != 0;
+  if (c.nonlinearity) o.nonlinearity = c.nonlinearity;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_lstm_cell_options) == 32);
+static_assert(offsetof(dt_nn_lstm_cell_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_lstm_cell_options, bias) == 8);
+static_assert(offsetof(dt_nn_lstm_cell_options, device_type) == 12);
+static_assert(offsetof(dt_nn_lstm_cell_options, device_index) == 16);
+static_assert(offsetof(dt_nn_lstm_cell_options, dtype) == 24);
+static_assert(offsetof(dt_nn_lstm_cell_options, reserved1) == 28);
+inline NnLstmCellOptions read(const dt_nn_lstm_cell_options* given, const char* name) {
+  dt_nn_lstm_cell_options c = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnLstmCellOptions o;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_gru_cell_options) == 32);
+static_assert(offsetof(dt_nn_gru_cell_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_gru_cell_options, bias) == 8);
+static_assert(offsetof(dt_nn_gru_cell_options, device_type) == 12);
+static_assert(offsetof(dt_nn_gru_cell_options, device_index) == 16);
+static_assert(offsetof(dt_nn_gru_cell_options, dtype) == 24);
+static_assert(offsetof(dt_nn_gru_cell_options, reserved1) == 28);
+inline NnGruCellOptions read(const dt_nn_gru_cell_options* given, const char* name) {
+  dt_nn_gru_cell_options c = DT_NN_GRU_CELL_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  check_reserved(c.reserved1, name);
+  NnGruCellOptions o;
+  o.bias = c.bias != 0;
+  o.device = optional_device(c.device_type, c.device_index, "device");
+  if (c.dtype) o.dtype = enum_value<DType>(c.dtype, "dtype");
   return o;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "core/base/error.h"
@@ -28,6 +29,12 @@ inline double value(const std::optional<Scalar>& x) {
 }
 inline double number(const Tensor& x) {
   return item(x).to_double();
+}
+
+// The results of a function that has several.
+template <class... T>
+std::vector<Tensor> list_of(const std::tuple<T...>& results) {
+  return std::apply([](const auto&... x) { return std::vector<Tensor>{x...}; }, results);
 }
 
 inline int64_t dim(const Tensor& x) {

@@ -3,6 +3,9 @@
 // clang-format off
 #include <cmath>
 
+#include "core/nn/attention.h"
+#include "core/nn/recurrent.h"
+#include "core/nn/transformer.h"
 #include "core/nn/layer_support.h"
 #include "core/nn/layers.h"
 #include "core/ops/ops.h"
@@ -2301,6 +2304,136 @@ class MultiLabelSoftMarginLoss final : public Module {
   Reduction reduction;
 };
 
+class RNNCell final : public Module {
+ public:
+  RNNCell(int64_t input_size, int64_t hidden_size, const NnRnnCellOptions& options)
+      : Module("RNNCell"),
+        nonlinearity(options.nonlinearity) {
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    bound = (hidden_size > 0) ? (double(1) / double(sqrt(hidden_size))) : 0;
+    register_parameter("weight_ih", empty({hidden_size, input_size}, dtype, device));
+    register_parameter("weight_hh", empty({hidden_size, hidden_size}, dtype, device));
+    register_parameter("bias_ih", bias ? empty({hidden_size}, dtype, device) : Tensor());
+    register_parameter("bias_hh", bias ? empty({hidden_size}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 2);
+    const Tensor& input = inputs[0];
+    const Tensor hx = inputs.size() > 1 ? inputs[1] : Tensor();
+    DT_CHECK((nonlinearity == "tanh") || (nonlinearity == "relu"), kValueError, "Unknown nonlinearity: ", nonlinearity);
+    const Tensor& weight_ih = state(0);
+    const Tensor& weight_hh = state(1);
+    const Tensor& bias_ih = state(2);
+    const Tensor& bias_hh = state(3);
+    return (nonlinearity == "tanh") ? rnn_tanh_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh) : rnn_relu_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight_ih = state(0);
+    const Tensor& weight_hh = state(1);
+    const Tensor& bias_ih = state(2);
+    const Tensor& bias_hh = state(3);
+    uniform_(weight_ih, -bound, bound);
+    uniform_(weight_hh, -bound, bound);
+    if (bias_ih.defined()) uniform_(bias_ih, -bound, bound);
+    if (bias_hh.defined()) uniform_(bias_hh, -bound, bound);
+  }
+
+  std::string nonlinearity;
+  double bound;
+};
+
+class LSTMCell final : public ManyOutputs {
+ public:
+  LSTMCell(int64_t input_size, int64_t hidden_size, const NnLstmCellOptions& options)
+      : ManyOutputs("LSTMCell") {
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    bound = (hidden_size > 0) ? (double(1) / double(sqrt(hidden_size))) : 0;
+    register_parameter("weight_ih", empty({4 * hidden_size, input_size}, dtype, device));
+    register_parameter("weight_hh", empty({4 * hidden_size, hidden_size}, dtype, device));
+    register_parameter("bias_ih", bias ? empty({4 * hidden_size}, dtype, device) : Tensor());
+    register_parameter("bias_hh", bias ? empty({4 * hidden_size}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  std::vector<Tensor> forward_outputs(TensorList inputs) override {
+    check_inputs(inputs, 1, inputs.size());
+    const Tensor& input = inputs[0];
+    std::optional<TensorList> hx;
+    if (inputs.size() > 1) hx = TensorList(inputs.begin() + 1, inputs.size() - 1);
+    const Tensor& weight_ih = state(0);
+    const Tensor& weight_hh = state(1);
+    const Tensor& bias_ih = state(2);
+    const Tensor& bias_hh = state(3);
+    return list_of(lstm_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh));
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight_ih = state(0);
+    const Tensor& weight_hh = state(1);
+    const Tensor& bias_ih = state(2);
+    const Tensor& bias_hh = state(3);
+    uniform_(weight_ih, -bound, bound);
+    uniform_(weight_hh, -bound, bound);
+    if (bias_ih.defined()) uniform_(bias_ih, -bound, bound);
+    if (bias_hh.defined()) uniform_(bias_hh, -bound, bound);
+  }
+
+  double bound;
+};
+
+class GRUCell final : public Module {
+ public:
+  GRUCell(int64_t input_size, int64_t hidden_size, const NnGruCellOptions& options)
+      : Module("GRUCell") {
+    const auto& bias = options.bias;
+    const auto& device = options.device;
+    const auto& dtype = options.dtype;
+    bound = (hidden_size > 0) ? (double(1) / double(sqrt(hidden_size))) : 0;
+    register_parameter("weight_ih", empty({3 * hidden_size, input_size}, dtype, device));
+    register_parameter("weight_hh", empty({3 * hidden_size, hidden_size}, dtype, device));
+    register_parameter("bias_ih", bias ? empty({3 * hidden_size}, dtype, device) : Tensor());
+    register_parameter("bias_hh", bias ? empty({3 * hidden_size}, dtype, device) : Tensor());
+    initialize();
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 2);
+    const Tensor& input = inputs[0];
+    const Tensor hx = inputs.size() > 1 ? inputs[1] : Tensor();
+    const Tensor& weight_ih = state(0);
+    const Tensor& weight_hh = state(1);
+    const Tensor& bias_ih = state(2);
+    const Tensor& bias_hh = state(3);
+    return gru_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh);
+  }
+
+ private:
+  void initialize() {
+    const GradMode off(false);
+    const Tensor& weight_ih = state(0);
+    const Tensor& weight_hh = state(1);
+    const Tensor& bias_ih = state(2);
+    const Tensor& bias_hh = state(3);
+    uniform_(weight_ih, -bound, bound);
+    uniform_(weight_hh, -bound, bound);
+    if (bias_ih.defined()) uniform_(bias_ih, -bound, bound);
+    if (bias_hh.defined()) uniform_(bias_hh, -bound, bound);
+  }
+
+  double bound;
+};
+
 class Unflatten final : public Module {
  public:
   Unflatten(int64_t dim, IntList unflattened_size)
@@ -2974,6 +3107,27 @@ Ref<Module> nn_log_softmax(int64_t dim) {
   return Ref<Module>::adopt(new LogSoftmax(dim));
 }
 
+Ref<Module> nn_multihead_attention(int64_t embed_dim, int64_t num_heads, const NnMultiheadAttentionOptions& options) {
+  DT_CHECK((embed_dim > 0) && (num_heads > 0), kValueError, "embed_dim and num_heads must be greater than 0, got embed_dim=", embed_dim, " and num_heads=", num_heads, " instead");
+  DT_CHECK((embed_dim % num_heads) == 0, kValueError, "embed_dim must be divisible by num_heads");
+  return Ref<Module>::adopt(new MultiheadAttention(embed_dim, num_heads, options));
+}
+
+Ref<Module> nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, const NnTransformerEncoderLayerOptions& options) {
+  DT_CHECK((options.activation == "relu") || (options.activation == "gelu"), kValueError, "activation should be relu/gelu, not ", options.activation);
+  return Ref<Module>::adopt(new TransformerEncoderLayer(d_model, nhead, options));
+}
+
+Ref<Module> nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, const NnTransformerDecoderLayerOptions& options) {
+  DT_CHECK((options.activation == "relu") || (options.activation == "gelu"), kValueError, "activation should be relu/gelu, not ", options.activation);
+  return Ref<Module>::adopt(new TransformerDecoderLayer(d_model, nhead, options));
+}
+
+Ref<Module> nn_transformer(const NnTransformerOptions& options) {
+  DT_CHECK((options.activation == "relu") || (options.activation == "gelu"), kValueError, "activation should be relu/gelu, not ", options.activation);
+  return Ref<Module>::adopt(new Transformer(options));
+}
+
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options) {
   return Ref<Module>::adopt(new MSELoss(options));
 }
@@ -3048,6 +3202,45 @@ Ref<Module> nn_multi_label_margin_loss(const NnMultiLabelMarginLossOptions& opti
 
 Ref<Module> nn_multi_label_soft_margin_loss(const NnMultiLabelSoftMarginLossOptions& options) {
   return Ref<Module>::adopt(new MultiLabelSoftMarginLoss(options));
+}
+
+Ref<Module> nn_rnn(int64_t input_size, int64_t hidden_size, const NnRnnOptions& options) {
+  DT_CHECK((options.nonlinearity == "tanh") || (options.nonlinearity == "relu"), kValueError, "Unknown nonlinearity '", options.nonlinearity, "'. Select from 'tanh' or 'relu'.");
+  DT_CHECK((options.dropout >= 0) && (options.dropout <= 1), kValueError, "dropout should be a number in range [0, 1] representing the probability of an element being zeroed");
+  DT_CHECK(input_size > 0, kValueError, "input_size must be greater than zero");
+  DT_CHECK(hidden_size > 0, kValueError, "hidden_size must be greater than zero");
+  DT_CHECK(options.num_layers > 0, kValueError, "num_layers must be greater than zero");
+  return Ref<Module>::adopt(new RNN(input_size, hidden_size, options));
+}
+
+Ref<Module> nn_lstm(int64_t input_size, int64_t hidden_size, const NnLstmOptions& options) {
+  DT_CHECK((options.dropout >= 0) && (options.dropout <= 1), kValueError, "dropout should be a number in range [0, 1] representing the probability of an element being zeroed");
+  DT_CHECK(input_size > 0, kValueError, "input_size must be greater than zero");
+  DT_CHECK(hidden_size > 0, kValueError, "hidden_size must be greater than zero");
+  DT_CHECK(options.num_layers > 0, kValueError, "num_layers must be greater than zero");
+  DT_CHECK(options.proj_size >= 0, kValueError, "proj_size should be a positive integer or zero to disable projections");
+  DT_CHECK(options.proj_size < hidden_size, kValueError, "proj_size has to be smaller than hidden_size");
+  return Ref<Module>::adopt(new LSTM(input_size, hidden_size, options));
+}
+
+Ref<Module> nn_gru(int64_t input_size, int64_t hidden_size, const NnGruOptions& options) {
+  DT_CHECK((options.dropout >= 0) && (options.dropout <= 1), kValueError, "dropout should be a number in range [0, 1] representing the probability of an element being zeroed");
+  DT_CHECK(input_size > 0, kValueError, "input_size must be greater than zero");
+  DT_CHECK(hidden_size > 0, kValueError, "hidden_size must be greater than zero");
+  DT_CHECK(options.num_layers > 0, kValueError, "num_layers must be greater than zero");
+  return Ref<Module>::adopt(new GRU(input_size, hidden_size, options));
+}
+
+Ref<Module> nn_rnn_cell(int64_t input_size, int64_t hidden_size, const NnRnnCellOptions& options) {
+  return Ref<Module>::adopt(new RNNCell(input_size, hidden_size, options));
+}
+
+Ref<Module> nn_lstm_cell(int64_t input_size, int64_t hidden_size, const NnLstmCellOptions& options) {
+  return Ref<Module>::adopt(new LSTMCell(input_size, hidden_size, options));
+}
+
+Ref<Module> nn_gru_cell(int64_t input_size, int64_t hidden_size, const NnGruCellOptions& options) {
+  return Ref<Module>::adopt(new GRUCell(input_size, hidden_size, options));
 }
 
 Ref<Module> nn_unflatten(int64_t dim, IntList unflattened_size) {

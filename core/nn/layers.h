@@ -261,6 +261,28 @@ Ref<Module> nn_softmax2d();
 // log(softmax(input)), without overflow.
 Ref<Module> nn_log_softmax(int64_t dim);
 
+// Attention of several heads; multi_head_attention_forward has the formulas. Inputs: query, key,
+// value, and if need be key_padding_mask and attn_mask. Outputs: what is attended to, and the
+// weights of the keys, the mean over heads. Parameters: in_proj_weight, or with kdim or vdim
+// q_proj_weight, k_proj_weight and v_proj_weight, in_proj_bias, bias_k, bias_v, out_proj.weight,
+// out_proj.bias.
+Ref<Module> nn_multihead_attention(int64_t embed_dim, int64_t num_heads, const NnMultiheadAttentionOptions& options);
+
+// Attention of an input to itself, then two linear layers, each added to what it is applied to
+// (arXiv 1706.03762). Inputs: src, and if need be src_mask and src_key_padding_mask.
+Ref<Module> nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, const NnTransformerEncoderLayerOptions& options);
+
+// Attention of an input to itself, then to memory, then two linear layers, each added to what it is
+// applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
+// tgt_key_padding_mask and memory_key_padding_mask.
+Ref<Module> nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, const NnTransformerDecoderLayerOptions& options);
+
+// An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm at
+// its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask, src_key_padding_mask,
+// tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder and decoder, theirs
+// layers and norm.
+Ref<Module> nn_transformer(const NnTransformerOptions& options);
+
 // (input - target) squared.
 Ref<Module> nn_mse_loss(const NnMseLossOptions& options);
 
@@ -324,6 +346,37 @@ Ref<Module> nn_multi_label_margin_loss(const NnMultiLabelMarginLossOptions& opti
 
 // The mean over the classes of BCEWithLogitsLoss, for logits and targets [..., classes].
 Ref<Module> nn_multi_label_soft_margin_loss(const NnMultiLabelSoftMarginLossOptions& options);
+
+// The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+// batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+// state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
+// what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+// bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+Ref<Module> nn_rnn(int64_t input_size, int64_t hidden_size, const NnRnnOptions& options);
+
+// Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
+// input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
+// state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
+// layer, and what hidden states and cells of all layers and directions end with. Parameters:
+// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
+// and so on; of the other direction weight_ih_l0_reverse.
+Ref<Module> nn_lstm(int64_t input_size, int64_t hidden_size, const NnLstmOptions& options);
+
+// Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+// input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
+// that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
+// those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
+// bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse.
+Ref<Module> nn_gru(int64_t input_size, int64_t hidden_size, const NnGruOptions& options);
+
+// One time step of a recurrent network; rnn_tanh has the formulas.
+Ref<Module> nn_rnn_cell(int64_t input_size, int64_t hidden_size, const NnRnnCellOptions& options);
+
+// One time step of long short-term memory; lstm has the formulas.
+Ref<Module> nn_lstm_cell(int64_t input_size, int64_t hidden_size, const NnLstmCellOptions& options);
+
+// One time step of gated recurrent units; gru has the formulas.
+Ref<Module> nn_gru_cell(int64_t input_size, int64_t hidden_size, const NnGruCellOptions& options);
 
 // Splits one dimension into several.
 Ref<Module> nn_unflatten(int64_t dim, IntList unflattened_size);

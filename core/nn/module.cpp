@@ -182,6 +182,13 @@ const Ref<Module>& Module::child(int64_t i) const {
   return children_[i].second;
 }
 
+Module& Module::child(const std::string& name) const {
+  for (const auto& [other, c] : children_) {
+    if (other == name) return *c;
+  }
+  fail(Code::kInternal, kind_, " has no child '", name, "'");
+}
+
 Tensor Sequential::forward(TensorList inputs) {
   check_inputs(inputs, 1, 1);
   Tensor x = inputs[0];

@@ -23,6 +23,8 @@ class Module : public RefCounted {
   // Most modules take one input; losses take more: the target, or what is compared. One that may
   // be left out is undefined, or not in the list.
   virtual Tensor forward(TensorList inputs);
+  // All that it computes: of most modules one tensor.
+  virtual std::vector<Tensor> forward_outputs(TensorList inputs) { return {forward(inputs)}; }
   // What the module applies to each element, if a layer before it may do so in its place; kDefault:
   // no such thing.
   virtual Activation activation() const { return Activation::kDefault; }
@@ -57,6 +59,7 @@ class Module : public RefCounted {
   void register_module(const std::string& name, const Ref<Module>& child);
   int64_t child_count() const { return static_cast<int64_t>(children_.size()); }
   const Ref<Module>& child(int64_t i) const;
+  Module& child(const std::string& name) const;
 
  protected:
   // The state of a layer, in the order of its row; undefined where a setting leaves it out.
@@ -81,6 +84,14 @@ class Module : public RefCounted {
   bool training_ = true;
   std::vector<State> state_;
   std::vector<std::pair<std::string, Ref<Module>>> children_;
+};
+
+// A module that computes several tensors. The first is what `forward` gives.
+class ManyOutputs : public Module {
+ public:
+  explicit ManyOutputs(std::string kind) : Module(std::move(kind)) {}
+  Tensor forward(TensorList inputs) override { return forward_outputs(inputs)[0]; }
+  std::vector<Tensor> forward_outputs(TensorList inputs) override = 0;
 };
 
 // Applies a module to an input and, unless it is undefined, a target.

@@ -2,6 +2,7 @@
 // Every op of the library as a C++ function, for who needs many kinds of them.
 #pragma once
 
+#include "core/ops/attention.gen.h"
 #include "core/ops/conv.gen.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
@@ -14,6 +15,7 @@
 #include "core/ops/pointwise_math.gen.h"
 #include "core/ops/pool.gen.h"
 #include "core/ops/random.gen.h"
+#include "core/ops/recurrent.gen.h"
 #include "core/ops/reduce.gen.h"
 #include "core/ops/shapes.gen.h"
 #include "core/ops/sorting.gen.h"

@@ -676,6 +676,102 @@ struct NnRreluOptions {
   bool inplace = false;
 };
 
+// Named arguments of dt_nn_multihead_attention.
+struct NnMultiheadAttentionOptions {
+  // Probability that a weight becomes 0, in training.
+  double dropout = 0.0;
+  // Whether projections have biases.
+  bool bias = true;
+  // Whether there is a further key, and its value, that are trained.
+  bool add_bias_kv = false;
+  // Whether there is a further key of zeros, whose value is zeros.
+  bool add_zero_attn = false;
+  // Features of the key; absent means embed_dim.
+  std::optional<int64_t> kdim;
+  // Features of the value; absent means embed_dim.
+  std::optional<int64_t> vdim;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_transformer_encoder_layer.
+struct NnTransformerEncoderLayerOptions {
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_transformer_decoder_layer.
+struct NnTransformerDecoderLayerOptions {
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_transformer.
+struct NnTransformerOptions {
+  // Features of inputs and outputs.
+  int64_t d_model = 512;
+  // How many heads attention has.
+  int64_t nhead = 8;
+  // How many layers read the source.
+  int64_t num_encoder_layers = 6;
+  // How many layers make the target.
+  int64_t num_decoder_layers = 6;
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
 // Named arguments of dt_nn_mse_loss.
 struct NnMseLossOptions {
   // How the elements' losses are joined.
@@ -842,6 +938,96 @@ struct NnMultiLabelSoftMarginLossOptions {
   Tensor weight;
   // How the elements' losses are joined.
   Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_rnn.
+struct NnRnnOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // tanh or relu.
+  std::string nonlinearity = "tanh";
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_lstm.
+struct NnLstmOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Features of the hidden state after a projection; 0: there is none.
+  int64_t proj_size = 0;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_gru.
+struct NnGruOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_rnn_cell.
+struct NnRnnCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // tanh or relu.
+  std::string nonlinearity = "tanh";
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_lstm_cell.
+struct NnLstmCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
+};
+
+// Named arguments of dt_nn_gru_cell.
+struct NnGruCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // Where its tensors are made.
+  Device device;
+  // Element type of its tensors.
+  DType dtype = DType::kDefault;
 };
 
 // Named arguments of dt_nn_fold.

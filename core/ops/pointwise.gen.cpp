@@ -978,6 +978,28 @@ Tensor prelu_element(const Tensor& input, const Tensor& weight) {
   return pointwise(kPreluElement, {input, weight});
 }
 
+static void gated_add_gradient(PointwiseGradient& g) {
+  const Tensor& grad = g.grad;
+  const Tensor& input = g.input[0];
+  const Tensor& gate = g.input[1];
+  if (g.wants[0]) {
+    const Tensor s = sigmoid(gate);
+    g.out[0] = grad * s;
+  }
+  if (g.wants[1]) {
+    const Tensor s = sigmoid(gate);
+    g.out[1] = grad * (input * (s * (T(1) - s)));
+  }
+  if (g.wants[2]) g.out[2] = grad;
+}
+static constexpr PointwiseRow kGatedAdd{
+    "gated_add", "GatedAddBackward0", DT_OP_gated_add, DT_OP_gated_add_backward, OpClass::kFloat, 3,
+    0, false, 7, 3, false, {0, 0, 1}, {2, 3, 0}, gated_add_gradient, false, false, false, false,
+    nullptr, nullptr};
+Tensor gated_add(const Tensor& input, const Tensor& gate, const Tensor& other) {
+  return pointwise(kGatedAdd, {input, gate, other});
+}
+
 static constexpr PointwiseRow kEq{
     "eq", "EqBackward0", DT_OP_eq, -1, OpClass::kNumber, 2, 0, true, 0, 0, false, {0, 0}, {0, 0},
     nullptr, false, false, false, false, nullptr, nullptr};

@@ -101,7 +101,7 @@ Tensor mish(const Tensor& input);
 // In-place version of `mish`.
 const Tensor& mish_(const Tensor& input);
 
-// glu of the two halves.
+// glu of the two halves; lstm: what a gate lets through.
 Tensor gated(const Tensor& input, const Tensor& gate);
 
 // The first half of the input times the sigmoid of the second.
@@ -115,5 +115,8 @@ Tensor prelu(const Tensor& input, const Tensor& weight);
 
 // softmax of -input.
 Tensor softmin(const Tensor& input, int64_t dim, DType dtype = DType::kDefault);
+
+// lstm and gru: what a gate keeps of a state, and what comes to it.
+Tensor gated_add(const Tensor& input, const Tensor& gate, const Tensor& other);
 
 }  // namespace dt

@@ -198,6 +198,8 @@ void add_kernels(dt_registry* registry) {
   add(registry, "gated_backward", run<Pointwise, kernels::gated_backward>);
   add(registry, "prelu_element", run<Pointwise, kernels::prelu_element>);
   add(registry, "prelu_element_backward", run<Pointwise, kernels::prelu_element_backward>);
+  add(registry, "gated_add", run<Pointwise, kernels::gated_add>);
+  add(registry, "gated_add_backward", run<Pointwise, kernels::gated_add_backward>);
   add(registry, "eq", run<Pointwise, kernels::eq>);
   add(registry, "ne", run<Pointwise, kernels::ne>);
   add(registry, "lt", run<Pointwise, kernels::lt>);

@@ -29,6 +29,19 @@ static void test_module_forward_inputs(void) {
   EXPECT(TYPE_ERROR, "module_forward_inputs", dt_module_forward_inputs(good.module, good.tensors, 2, NULL));
 }
 
+static void test_module_forward_outputs(void) {
+  EXPECT(HANDLE, "module_forward_outputs", dt_module_forward_outputs((dt_module *)bad.released, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_outputs", dt_module_forward_outputs((dt_module *)bad.garbage, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_outputs", dt_module_forward_outputs((dt_module *)good.tensor, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_outputs", dt_module_forward_outputs(NULL, good.tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "module_forward_outputs", dt_module_forward_outputs(good.module, NULL, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "module_forward_outputs", dt_module_forward_outputs(good.module, good.tensors, -7, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "module_forward_outputs", dt_module_forward_outputs(good.module, NULL, -1, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_outputs", dt_module_forward_outputs(good.module, bad.released_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(HANDLE, "module_forward_outputs", dt_module_forward_outputs(good.module, bad.foreign_tensors, 2, (dt_tensor_list **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "module_forward_outputs", dt_module_forward_outputs(good.module, good.tensors, 2, NULL));
+}
+
 static void test_module_kind(void) {
   EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.released, (dt_bytes **)&out.pointer[0]));
   EXPECT(HANDLE, "module_kind", dt_module_kind((dt_module *)bad.garbage, (dt_bytes **)&out.pointer[0]));
@@ -236,6 +249,7 @@ int main(void) {
   misuse_begin();
   test_module_forward();
   test_module_forward_inputs();
+  test_module_forward_outputs();
   test_module_kind();
   test_module_train();
   test_module_is_training();

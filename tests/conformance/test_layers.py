@@ -8,7 +8,7 @@ from pathlib import Path
 
 import dumbtorch
 import pytest
-from layer_rows import LAYERS, identity, make
+from layer_rows import LAYERS, MANY_OUTPUTS, identity, make, results_of
 from meanings import class_of
 from optimizer_rows import SETTINGS
 
@@ -70,14 +70,19 @@ for _, mode in ipairs({{"train", "eval"}}) do
   layer:zero_grad()
   local x = inputs[1]:clone()
   x.requires_grad = x.dtype == dt.float32
-  local y
-  if #inputs > 2 then
-    y = layer:forward_inputs({{x, table.unpack(inputs, 2)}})
+  local results
+  if {many} then
+    results = layer:forward_outputs({{x, table.unpack(inputs, 2)}})
+  elseif #inputs > 2 then
+    results = {{layer:forward_inputs({{x, table.unpack(inputs, 2)}})}}
   else
-    y = layer(x, inputs[2])
+    results = {{layer(x, inputs[2])}}
   end
-  if y.requires_grad then y:square():sum():backward() end
-  local names, found = {{"y"}}, {{y:detach()}}
+  local loss
+  for _, y in ipairs(results) do loss = loss and loss + y:square():sum() or y:square():sum() end
+  if loss.requires_grad then loss:backward() end
+  local names, found = {{}}, {{}}
+  for i, y in ipairs(results) do names[i], found[i] = "y" .. i, y:detach() end
   local function add(name, tensor)
     if tensor then names[#names + 1], found[#found + 1] = name, tensor end
   end
@@ -91,13 +96,14 @@ end
 """
 
 
-def expected(layer, inputs) -> dict[str, torch.Tensor]:
+def expected(name, layer, inputs) -> dict[str, torch.Tensor]:
     layer.zero_grad()
     x = inputs[0].clone().requires_grad_(inputs[0].is_floating_point())
-    y = layer(x, *inputs[1:])
-    if y.requires_grad:
-        y.square().sum().backward()
-    found = {"y": y.detach(), "x.grad": x.grad}
+    results = results_of(name, layer, x, *inputs[1:])
+    loss = sum(y.square().sum() for y in results)
+    if loss.requires_grad:
+        loss.backward()
+    found = {f"y{i}": y.detach() for i, y in enumerate(results, start=1)} | {"x.grad": x.grad}
     found |= {f"{name}.grad": p.grad for name, p in layer.named_parameters()}
     found |= layer.state_dict()
     return {name: x for name, x in found.items() if x is not None}
@@ -114,11 +120,11 @@ def test_layer(row, tmp_path):
     files.save_file(layer.state_dict(), tmp_path / "state.safetensors")
     numbered = {str(i): x.clone() for i, x in enumerate(inputs, start=1)}
     files.save_file(numbered, tmp_path / "inputs.safetensors")
-    run_lua(LAYER_PROGRAM.format(layer=constructor(row)), tmp_path)
+    run_lua(LAYER_PROGRAM.format(layer=constructor(row), many=lua(name in MANY_OUTPUTS)), tmp_path)
     for mode in ("train", "eval"):
         layer.train(mode == "train")
         got = files.load_file(tmp_path / f"{mode}.safetensors")
-        torch.testing.assert_close(got, expected(layer, inputs), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(got, expected(name, layer, inputs), rtol=1e-4, atol=1e-5)
 
 
 SEEDED_PROGRAM = """
@@ -127,7 +133,7 @@ dt.manual_seed(7)
 dt.nn.{layer}:save("state.safetensors")
 """
 
-SEEDED = [row for row in LAYERS if row[0] in ("Linear", "Conv2d", "Embedding", "BatchNorm2d")]
+SEEDED = [row for row in LAYERS if row[0] in ("Linear", "Conv2d", "Embedding", "BatchNorm2d", "LSTM", "Transformer", "MultiheadAttention")]
 
 
 @pytest.mark.parametrize("row", SEEDED, ids=map(identity, SEEDED))

@@ -8,7 +8,7 @@ import dumbtorch as dt
 import meanings
 import pytest
 from dumbtorch import nn
-from layer_rows import LAYERS, PYTHON_LAYERS, identity, make
+from layer_rows import LAYERS, PYTHON_LAYERS, identity, make, results_of
 from meanings import class_of
 
 
@@ -125,18 +125,18 @@ def test_layers(row, torch, same):
         (n, tuple(v.shape)) for n, v in theirs.state_dict().items()
     ]
     copy_state(ours, theirs)
-    results = [_run(t, layer, inputs) for t, layer in ((dt, ours), (torch, theirs))]
+    results = [_run(name, t, layer, inputs) for t, layer in ((dt, ours), (torch, theirs))]
     same(*results, rtol=1e-3, atol=1e-4)
 
 
-def _run(t, layer, inputs: list[str]) -> list:
-    """The result, and the gradients of the first input and of the parameters."""
+def _run(name, t, layer, inputs: list[str]) -> list:
+    """The results, and the gradients of the first input and of the parameters."""
     x, *others = [make(t, name) for name in inputs]
     x.requires_grad_(x.is_floating_point())
-    y = layer(x, *others)
-    if y.requires_grad:
-        y.square().sum().backward()
-    return [y, x.grad, *(p.grad for p in layer.parameters())]
+    y = results_of(name, layer, x, *others)
+    if y[0].requires_grad:
+        sum(part.square().sum() for part in y).backward()
+    return [*y, x.grad, *(p.grad for p in layer.parameters())]
 
 
 def test_losses_with_weights(both, same):

@@ -2170,6 +2170,196 @@ static inline dt_module *T_nn_log_softmax(int64_t dim) {
   return T_own_module_(result);
 }
 
+/** T_nn_multihead_attention(embed_dim: i64, num_heads: i64, .dropout: f64 = 0.0, .bias: bool =
+ *     true, .add_bias_kv: bool = false, .add_zero_attn: bool = false, .kdim: i64? = absent, .vdim:
+ *     i64? = absent, .batch_first: bool = false, .device: device? = absent, .dtype: dtype? =
+ *     absent)
+ * Attention of several heads; multi_head_attention_forward has the formulas. Inputs: query, key,
+ * value, and if need be key_padding_mask and attn_mask. Outputs: what is attended to, and the
+ * weights of the keys, the mean over heads. Parameters: in_proj_weight, or with kdim or vdim
+ * q_proj_weight, k_proj_weight and v_proj_weight, in_proj_bias, bias_k, bias_v, out_proj.weight,
+ * out_proj.bias. The module. */
+typedef struct {
+  double dropout;
+  int bias;
+  int add_bias_kv;
+  int add_zero_attn;
+  T_Int kdim;
+  T_Int vdim;
+  int batch_first;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_multihead_attention_options;
+static inline T_nn_multihead_attention_options T_nn_multihead_attention_defaults(void) {
+  T_nn_multihead_attention_options options = {0.0, 1, 0, 0, {0, 0}, {0, 0}, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_multihead_attention(
+    int64_t embed_dim, int64_t num_heads, const T_nn_multihead_attention_options *options) {
+  dt_module *result = NULL;
+  dt_nn_multihead_attention_options c_options = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
+  c_options.dropout = options->dropout;
+  c_options.bias = options->bias;
+  c_options.add_bias_kv = options->add_bias_kv;
+  c_options.add_zero_attn = options->add_zero_attn;
+  c_options.kdim = options->kdim.given ? &options->kdim.value : NULL;
+  c_options.vdim = options->vdim.given ? &options->vdim.value : NULL;
+  c_options.batch_first = options->batch_first;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_multihead_attention(embed_dim, num_heads, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_multihead_attention(...) T_nn_multihead_attention_with_(__VA_ARGS__, )
+#define T_nn_multihead_attention_with_(embed_dim, num_heads, ...) \
+  T_OPTIONS_(nn_multihead_attention, \
+    T_do_nn_multihead_attention(embed_dim, num_heads, &T_nn_multihead_attention_o), __VA_ARGS__)
+
+/** T_nn_transformer_encoder_layer(d_model: i64, nhead: i64, .dim_feedforward: i64 = 2048, .dropout:
+ *     f64 = 0.1, .activation: str = relu, .layer_norm_eps: f64 = 1e-05, .batch_first: bool =
+ *     false, .norm_first: bool = false, .bias: bool = true, .device: device? = absent, .dtype:
+ *     dtype? = absent)
+ * Attention of an input to itself, then two linear layers, each added to what it is applied to
+ * (arXiv 1706.03762). Inputs: src, and if need be src_mask and src_key_padding_mask. The module. */
+typedef struct {
+  int64_t dim_feedforward;
+  double dropout;
+  const char *activation;
+  double layer_norm_eps;
+  int batch_first;
+  int norm_first;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_transformer_encoder_layer_options;
+static inline T_nn_transformer_encoder_layer_options T_nn_transformer_encoder_layer_defaults(void) {
+  T_nn_transformer_encoder_layer_options options = {2048, 0.1, "relu", 1e-05, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_transformer_encoder_layer(
+    int64_t d_model, int64_t nhead, const T_nn_transformer_encoder_layer_options *options) {
+  dt_module *result = NULL;
+  dt_nn_transformer_encoder_layer_options c_options = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
+  c_options.dim_feedforward = options->dim_feedforward;
+  c_options.dropout = options->dropout;
+  c_options.activation = options->activation;
+  c_options.layer_norm_eps = options->layer_norm_eps;
+  c_options.batch_first = options->batch_first;
+  c_options.norm_first = options->norm_first;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_transformer_encoder_layer(d_model, nhead, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_transformer_encoder_layer(...) T_nn_transformer_encoder_layer_with_(__VA_ARGS__, )
+#define T_nn_transformer_encoder_layer_with_(d_model, nhead, ...) \
+  T_OPTIONS_(nn_transformer_encoder_layer, \
+    T_do_nn_transformer_encoder_layer(d_model, nhead, &T_nn_transformer_encoder_layer_o), __VA_ARGS__)
+
+/** T_nn_transformer_decoder_layer(d_model: i64, nhead: i64, .dim_feedforward: i64 = 2048, .dropout:
+ *     f64 = 0.1, .activation: str = relu, .layer_norm_eps: f64 = 1e-05, .batch_first: bool =
+ *     false, .norm_first: bool = false, .bias: bool = true, .device: device? = absent, .dtype:
+ *     dtype? = absent)
+ * Attention of an input to itself, then to memory, then two linear layers, each added to what it
+ * is applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
+ * tgt_key_padding_mask and memory_key_padding_mask. The module. */
+typedef struct {
+  int64_t dim_feedforward;
+  double dropout;
+  const char *activation;
+  double layer_norm_eps;
+  int batch_first;
+  int norm_first;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_transformer_decoder_layer_options;
+static inline T_nn_transformer_decoder_layer_options T_nn_transformer_decoder_layer_defaults(void) {
+  T_nn_transformer_decoder_layer_options options = {2048, 0.1, "relu", 1e-05, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_transformer_decoder_layer(
+    int64_t d_model, int64_t nhead, const T_nn_transformer_decoder_layer_options *options) {
+  dt_module *result = NULL;
+  dt_nn_transformer_decoder_layer_options c_options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
+  c_options.dim_feedforward = options->dim_feedforward;
+  c_options.dropout = options->dropout;
+  c_options.activation = options->activation;
+  c_options.layer_norm_eps = options->layer_norm_eps;
+  c_options.batch_first = options->batch_first;
+  c_options.norm_first = options->norm_first;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_transformer_decoder_layer(d_model, nhead, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_transformer_decoder_layer(...) T_nn_transformer_decoder_layer_with_(__VA_ARGS__, )
+#define T_nn_transformer_decoder_layer_with_(d_model, nhead, ...) \
+  T_OPTIONS_(nn_transformer_decoder_layer, \
+    T_do_nn_transformer_decoder_layer(d_model, nhead, &T_nn_transformer_decoder_layer_o), __VA_ARGS__)
+
+/** T_nn_transformer(.d_model: i64 = 512, .nhead: i64 = 8, .num_encoder_layers: i64 = 6,
+ *     .num_decoder_layers: i64 = 6, .dim_feedforward: i64 = 2048, .dropout: f64 = 0.1,
+ *     .activation: str = relu, .layer_norm_eps: f64 = 1e-05, .batch_first: bool = false,
+ *     .norm_first: bool = false, .bias: bool = true, .device: device? = absent, .dtype: dtype? =
+ *     absent)
+ * An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm
+ * at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
+ * src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are
+ * encoder and decoder, theirs layers and norm. The module. */
+typedef struct {
+  int64_t d_model;
+  int64_t nhead;
+  int64_t num_encoder_layers;
+  int64_t num_decoder_layers;
+  int64_t dim_feedforward;
+  double dropout;
+  const char *activation;
+  double layer_norm_eps;
+  int batch_first;
+  int norm_first;
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_transformer_options;
+static inline T_nn_transformer_options T_nn_transformer_defaults(void) {
+  T_nn_transformer_options options = {512, 8, 6, 6, 2048, 0.1, "relu", 1e-05, 0, 0, 1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_transformer(const T_nn_transformer_options *options) {
+  dt_module *result = NULL;
+  dt_nn_transformer_options c_options = DT_NN_TRANSFORMER_OPTIONS_INIT;
+  c_options.d_model = options->d_model;
+  c_options.nhead = options->nhead;
+  c_options.num_encoder_layers = options->num_encoder_layers;
+  c_options.num_decoder_layers = options->num_decoder_layers;
+  c_options.dim_feedforward = options->dim_feedforward;
+  c_options.dropout = options->dropout;
+  c_options.activation = options->activation;
+  c_options.layer_norm_eps = options->layer_norm_eps;
+  c_options.batch_first = options->batch_first;
+  c_options.norm_first = options->norm_first;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_transformer(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_transformer(...) T_nn_transformer_with_(__VA_ARGS__, )
+#define T_nn_transformer_with_(...) \
+  T_OPTIONS_(nn_transformer, \
+    T_do_nn_transformer(&T_nn_transformer_o), __VA_ARGS__)
+
 /** T_nn_mse_loss(.reduction: reduction = mean)
  * (input - target) squared. The module. */
 typedef struct {
@@ -2668,6 +2858,228 @@ static inline dt_module *T_do_nn_multi_label_soft_margin_loss(
 #define T_nn_multi_label_soft_margin_loss_with_(...) \
   T_OPTIONS_(nn_multi_label_soft_margin_loss, \
     T_do_nn_multi_label_soft_margin_loss(&T_nn_multi_label_soft_margin_loss_o), __VA_ARGS__)
+
+/** T_nn_rnn(input_size: i64, hidden_size: i64, .num_layers: i64 = 1, .nonlinearity: str = tanh,
+ *     .bias: bool = true, .batch_first: bool = false, .dropout: f64 = 0.0, .bidirectional: bool =
+ *     false, .device: device? = absent, .dtype: dtype? = absent)
+ * The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
+ * [time, batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size];
+ * and the state that it begins with, absent for zeros. Outputs: the hidden states of the last
+ * layer, and what those of all layers and directions end with. Parameters: weight_ih_l0,
+ * weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
+ * weight_ih_l0_reverse. The module. */
+typedef struct {
+  int64_t num_layers;
+  const char *nonlinearity;
+  int bias;
+  int batch_first;
+  double dropout;
+  int bidirectional;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_rnn_options;
+static inline T_nn_rnn_options T_nn_rnn_defaults(void) {
+  T_nn_rnn_options options = {1, "tanh", 1, 0, 0.0, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_rnn(
+    int64_t input_size, int64_t hidden_size, const T_nn_rnn_options *options) {
+  dt_module *result = NULL;
+  dt_nn_rnn_options c_options = DT_NN_RNN_OPTIONS_INIT;
+  c_options.num_layers = options->num_layers;
+  c_options.nonlinearity = options->nonlinearity;
+  c_options.bias = options->bias;
+  c_options.batch_first = options->batch_first;
+  c_options.dropout = options->dropout;
+  c_options.bidirectional = options->bidirectional;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_rnn(input_size, hidden_size, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_rnn(...) T_nn_rnn_with_(__VA_ARGS__, )
+#define T_nn_rnn_with_(input_size, hidden_size, ...) \
+  T_OPTIONS_(nn_rnn, \
+    T_do_nn_rnn(input_size, hidden_size, &T_nn_rnn_o), __VA_ARGS__)
+
+/** T_nn_lstm(input_size: i64, hidden_size: i64, .num_layers: i64 = 1, .bias: bool = true,
+ *     .batch_first: bool = false, .dropout: f64 = 0.0, .bidirectional: bool = false, .proj_size:
+ *     i64 = 0, .device: device? = absent, .dtype: dtype? = absent)
+ * Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
+ * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
+ * state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the
+ * last layer, and what hidden states and cells of all layers and directions end with.
+ * Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0
+ * of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module. */
+typedef struct {
+  int64_t num_layers;
+  int bias;
+  int batch_first;
+  double dropout;
+  int bidirectional;
+  int64_t proj_size;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_lstm_options;
+static inline T_nn_lstm_options T_nn_lstm_defaults(void) {
+  T_nn_lstm_options options = {1, 1, 0, 0.0, 0, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_lstm(
+    int64_t input_size, int64_t hidden_size, const T_nn_lstm_options *options) {
+  dt_module *result = NULL;
+  dt_nn_lstm_options c_options = DT_NN_LSTM_OPTIONS_INIT;
+  c_options.num_layers = options->num_layers;
+  c_options.bias = options->bias;
+  c_options.batch_first = options->batch_first;
+  c_options.dropout = options->dropout;
+  c_options.bidirectional = options->bidirectional;
+  c_options.proj_size = options->proj_size;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_lstm(input_size, hidden_size, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_lstm(...) T_nn_lstm_with_(__VA_ARGS__, )
+#define T_nn_lstm_with_(input_size, hidden_size, ...) \
+  T_OPTIONS_(nn_lstm, \
+    T_do_nn_lstm(input_size, hidden_size, &T_nn_lstm_o), __VA_ARGS__)
+
+/** T_nn_gru(input_size: i64, hidden_size: i64, .num_layers: i64 = 1, .bias: bool = true,
+ *     .batch_first: bool = false, .dropout: f64 = 0.0, .bidirectional: bool = false, .device:
+ *     device? = absent, .dtype: dtype? = absent)
+ * Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+ * input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
+ * that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
+ * those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+ * bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
+ * module. */
+typedef struct {
+  int64_t num_layers;
+  int bias;
+  int batch_first;
+  double dropout;
+  int bidirectional;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_gru_options;
+static inline T_nn_gru_options T_nn_gru_defaults(void) {
+  T_nn_gru_options options = {1, 1, 0, 0.0, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_gru(
+    int64_t input_size, int64_t hidden_size, const T_nn_gru_options *options) {
+  dt_module *result = NULL;
+  dt_nn_gru_options c_options = DT_NN_GRU_OPTIONS_INIT;
+  c_options.num_layers = options->num_layers;
+  c_options.bias = options->bias;
+  c_options.batch_first = options->batch_first;
+  c_options.dropout = options->dropout;
+  c_options.bidirectional = options->bidirectional;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_gru(input_size, hidden_size, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_gru(...) T_nn_gru_with_(__VA_ARGS__, )
+#define T_nn_gru_with_(input_size, hidden_size, ...) \
+  T_OPTIONS_(nn_gru, \
+    T_do_nn_gru(input_size, hidden_size, &T_nn_gru_o), __VA_ARGS__)
+
+/** T_nn_rnn_cell(input_size: i64, hidden_size: i64, .bias: bool = true, .nonlinearity: str = tanh,
+ *     .device: device? = absent, .dtype: dtype? = absent)
+ * One time step of a recurrent network; rnn_tanh has the formulas. The module. */
+typedef struct {
+  int bias;
+  const char *nonlinearity;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_rnn_cell_options;
+static inline T_nn_rnn_cell_options T_nn_rnn_cell_defaults(void) {
+  T_nn_rnn_cell_options options = {1, "tanh", {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_rnn_cell(
+    int64_t input_size, int64_t hidden_size, const T_nn_rnn_cell_options *options) {
+  dt_module *result = NULL;
+  dt_nn_rnn_cell_options c_options = DT_NN_RNN_CELL_OPTIONS_INIT;
+  c_options.bias = options->bias;
+  c_options.nonlinearity = options->nonlinearity;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_rnn_cell(input_size, hidden_size, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_rnn_cell(...) T_nn_rnn_cell_with_(__VA_ARGS__, )
+#define T_nn_rnn_cell_with_(input_size, hidden_size, ...) \
+  T_OPTIONS_(nn_rnn_cell, \
+    T_do_nn_rnn_cell(input_size, hidden_size, &T_nn_rnn_cell_o), __VA_ARGS__)
+
+/** T_nn_lstm_cell(input_size: i64, hidden_size: i64, .bias: bool = true, .device: device? = absent,
+ *     .dtype: dtype? = absent)
+ * One time step of long short-term memory; lstm has the formulas. The module. */
+typedef struct {
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_lstm_cell_options;
+static inline T_nn_lstm_cell_options T_nn_lstm_cell_defaults(void) {
+  T_nn_lstm_cell_options options = {1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_lstm_cell(
+    int64_t input_size, int64_t hidden_size, const T_nn_lstm_cell_options *options) {
+  dt_module *result = NULL;
+  dt_nn_lstm_cell_options c_options = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_lstm_cell(input_size, hidden_size, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_lstm_cell(...) T_nn_lstm_cell_with_(__VA_ARGS__, )
+#define T_nn_lstm_cell_with_(input_size, hidden_size, ...) \
+  T_OPTIONS_(nn_lstm_cell, \
+    T_do_nn_lstm_cell(input_size, hidden_size, &T_nn_lstm_cell_o), __VA_ARGS__)
+
+/** T_nn_gru_cell(input_size: i64, hidden_size: i64, .bias: bool = true, .device: device? = absent,
+ *     .dtype: dtype? = absent)
+ * One time step of gated recurrent units; gru has the formulas. The module. */
+typedef struct {
+  int bias;
+  T_Device device;
+  dt_dtype dtype;
+} T_nn_gru_cell_options;
+static inline T_nn_gru_cell_options T_nn_gru_cell_defaults(void) {
+  T_nn_gru_cell_options options = {1, {0, 0}, 0};
+  return options;
+}
+static inline dt_module *T_do_nn_gru_cell(
+    int64_t input_size, int64_t hidden_size, const T_nn_gru_cell_options *options) {
+  dt_module *result = NULL;
+  dt_nn_gru_cell_options c_options = DT_NN_GRU_CELL_OPTIONS_INIT;
+  c_options.bias = options->bias;
+  c_options.device_type = options->device.type;
+  c_options.device_index = options->device.index;
+  c_options.dtype = options->dtype;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_gru_cell(input_size, hidden_size, &c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_gru_cell(...) T_nn_gru_cell_with_(__VA_ARGS__, )
+#define T_nn_gru_cell_with_(input_size, hidden_size, ...) \
+  T_OPTIONS_(nn_gru_cell, \
+    T_do_nn_gru_cell(input_size, hidden_size, &T_nn_gru_cell_o), __VA_ARGS__)
 
 /** T_nn_unflatten(dim: i64, unflattened_size: i64[])
  * Splits one dimension into several. The module. */
@@ -3479,6 +3891,93 @@ static inline dt_lr_scheduler *T_do_optim_cosine_annealing_lr(
 #define T_optim_cosine_annealing_lr_with_(optimizer, t_max, ...) \
   T_OPTIONS_(optim_cosine_annealing_lr, \
     T_do_optim_cosine_annealing_lr(optimizer, t_max, &T_optim_cosine_annealing_lr_o), __VA_ARGS__)
+
+/** T_scaled_dot_product_attention(query: tensor, key: tensor, value: tensor, .attn_mask: tensor? =
+ *     absent, .dropout_p: f64 = 0.0, .is_causal: bool = false, .scale: f64? = absent, .enable_gqa:
+ *     bool = false)
+ * softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look
+ * nowhere gives zeros. [..., queries, features of the values]. */
+typedef struct {
+  dt_tensor *attn_mask;
+  double dropout_p;
+  int is_causal;
+  T_Real scale;
+  int enable_gqa;
+} T_scaled_dot_product_attention_options;
+static inline T_scaled_dot_product_attention_options T_scaled_dot_product_attention_defaults(void) {
+  T_scaled_dot_product_attention_options options = {NULL, 0.0, 0, {0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_scaled_dot_product_attention(
+    dt_tensor *query, dt_tensor *key, dt_tensor *value,
+    const T_scaled_dot_product_attention_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_scaled_dot_product_attention(
+    query, key, value, options->attn_mask, options->dropout_p, options->is_causal,
+    options->scale.given ? &options->scale.value : NULL, options->enable_gqa, &result));
+  return T_own_tensor_(result);
+}
+#define T_scaled_dot_product_attention(...) T_scaled_dot_product_attention_with_(__VA_ARGS__, )
+#define T_scaled_dot_product_attention_with_(query, key, value, ...) \
+  T_OPTIONS_(scaled_dot_product_attention, \
+    T_do_scaled_dot_product_attention(query, key, value, &T_scaled_dot_product_attention_o), __VA_ARGS__)
+
+/** T_multi_head_attention_forward(query: tensor, key: tensor, value: tensor, embed_dim_to_check:
+ *     i64, num_heads: i64, in_proj_weight: tensor?, in_proj_bias: tensor?, bias_k: tensor?,
+ *     bias_v: tensor?, add_zero_attn: bool, dropout_p: f64, out_proj_weight: tensor,
+ *     out_proj_bias: tensor?, .training: bool = true, .key_padding_mask: tensor? = absent,
+ *     .need_weights: bool = true, .attn_mask: tensor? = absent, .use_separate_proj_weight: bool =
+ *     false, .q_proj_weight: tensor? = absent, .k_proj_weight: tensor? = absent, .v_proj_weight:
+ *     tensor? = absent, .static_k: tensor? = absent, .static_v: tensor? = absent,
+ *     .average_attn_weights: bool = true, .is_causal: bool = false, .weights: where this result
+ *     goes)
+ * Attention of several heads (arXiv 1706.03762): queries, keys and values are projected and cut
+ * into heads, scaled_dot_product_attention is applied to each, and what they give is put
+ * together and projected again. The output, of the query's shape; and with need_weights the
+ * weights, [batch, queries, keys] or [batch, num_heads, queries, keys]. */
+typedef struct {
+  int training;
+  dt_tensor *key_padding_mask;
+  int need_weights;
+  dt_tensor *attn_mask;
+  int use_separate_proj_weight;
+  dt_tensor *q_proj_weight;
+  dt_tensor *k_proj_weight;
+  dt_tensor *v_proj_weight;
+  dt_tensor *static_k;
+  dt_tensor *static_v;
+  int average_attn_weights;
+  int is_causal;
+  dt_tensor **weights;
+} T_multi_head_attention_forward_options;
+static inline T_multi_head_attention_forward_options T_multi_head_attention_forward_defaults(void) {
+  T_multi_head_attention_forward_options options = {
+    1, NULL, 1, NULL, 0, NULL, NULL, NULL, NULL, NULL, 1, 0, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_multi_head_attention_forward(
+    dt_tensor *query, dt_tensor *key, dt_tensor *value, int64_t embed_dim_to_check,
+    int64_t num_heads, dt_tensor *in_proj_weight, dt_tensor *in_proj_bias, dt_tensor *bias_k,
+    dt_tensor *bias_v, int add_zero_attn, double dropout_p, dt_tensor *out_proj_weight,
+    dt_tensor *out_proj_bias, const T_multi_head_attention_forward_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *weights = NULL;
+  if (!T_stopped_()) T_check(dt_multi_head_attention_forward(
+    query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,
+    add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, options->training,
+    options->key_padding_mask, options->need_weights, options->attn_mask,
+    options->use_separate_proj_weight, options->q_proj_weight, options->k_proj_weight,
+    options->v_proj_weight, options->static_k, options->static_v, options->average_attn_weights,
+    options->is_causal, &result, &weights));
+  if (options->weights) *options->weights = T_own_tensor_(weights);
+  else if (weights) dt_tensor_release(weights);
+  return T_own_tensor_(result);
+}
+#define T_multi_head_attention_forward(...) T_multi_head_attention_forward_with_(__VA_ARGS__, )
+#define T_multi_head_attention_forward_with_(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, ...) \
+  T_OPTIONS_(multi_head_attention_forward, \
+    T_do_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, &T_multi_head_attention_forward_o), __VA_ARGS__)
 
 /** T_backward(input: tensor, .gradient: tensor? = absent, .retain_graph: bool? = absent,
  *     .create_graph: bool = false, .inputs: tensor[]? = absent)
@@ -7353,6 +7852,16 @@ static inline dt_tensor *T_module_forward_inputs(dt_module *self, T_Tensors inpu
   if (T_stopped_()) return result;
   T_check(dt_module_forward_inputs(self, inputs.p, inputs.n, &result));
   return T_own_tensor_(result);
+}
+
+/** T_module_forward_outputs(self: module, inputs: tensor?[])
+ * Applies a module whose forward has several results. All that the module computes, as the
+ * states of a recurrent network beside its outputs; of most modules one tensor. */
+static inline dt_tensor_list *T_module_forward_outputs(dt_module *self, T_Tensors inputs) {
+  dt_tensor_list *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_module_forward_outputs(self, inputs.p, inputs.n, &result));
+  return T_own_tensor_list_(result);
 }
 
 /** T_module_kind(self: module)
@@ -11732,6 +12241,357 @@ static inline dt_status T_generator_set_state(dt_generator *self, dt_tensor *sta
   T_check(dt_generator_set_state(self, state));
   return T_status();
 }
+
+/** T_lstm(input: tensor, hx: tensor[]?, params: tensor[], has_biases: bool, num_layers: i64,
+ *     dropout: f64, train: bool, bidirectional: bool, batch_first: bool, .h_n: where this result
+ *     goes, .c_n: where this result goes)
+ * Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T + bias_ih
+ * + h @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i) * tanh(g), h =
+ * sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times weight_hr.T. The hidden states
+ * of the last layer at each time step, in the order of the input; and what hidden states and
+ * cells of each layer and direction end with. */
+typedef struct {
+  dt_tensor **h_n;
+  dt_tensor **c_n;
+} T_lstm_options;
+static inline T_lstm_options T_lstm_defaults(void) {
+  T_lstm_options options = {NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_lstm(
+    dt_tensor *input, T_Tensors hx, T_Tensors params, int has_biases, int64_t num_layers,
+    double dropout, int train, int bidirectional, int batch_first, const T_lstm_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *h_n = NULL;
+  dt_tensor *c_n = NULL;
+  if (!T_stopped_()) T_check(dt_lstm(
+    input, hx.p, hx.n, params.p, params.n, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first, &result, &h_n, &c_n));
+  if (options->h_n) *options->h_n = T_own_tensor_(h_n);
+  else if (h_n) dt_tensor_release(h_n);
+  if (options->c_n) *options->c_n = T_own_tensor_(c_n);
+  else if (c_n) dt_tensor_release(c_n);
+  return T_own_tensor_(result);
+}
+#define T_lstm(...) T_lstm_with_(__VA_ARGS__, )
+#define T_lstm_with_(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, ...) \
+  T_OPTIONS_(lstm, \
+    T_do_lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, &T_lstm_o), __VA_ARGS__)
+
+/** T_lstm_packed(data: tensor, batch_sizes: tensor, hx: tensor[]?, params: tensor[], has_biases:
+ *     bool, num_layers: i64, dropout: f64, train: bool, bidirectional: bool, .h_n: where this
+ *     result goes, .c_n: where this result goes)
+ * lstm of sequences of several lengths. The hidden states of the last layer, packed like the
+ * input; and what hidden states and cells of each layer and direction end with. */
+typedef struct {
+  dt_tensor **h_n;
+  dt_tensor **c_n;
+} T_lstm_packed_options;
+static inline T_lstm_packed_options T_lstm_packed_defaults(void) {
+  T_lstm_packed_options options = {NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_lstm_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, T_Tensors hx, T_Tensors params, int has_biases,
+    int64_t num_layers, double dropout, int train, int bidirectional,
+    const T_lstm_packed_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *h_n = NULL;
+  dt_tensor *c_n = NULL;
+  if (!T_stopped_()) T_check(dt_lstm_packed(
+    data, batch_sizes, hx.p, hx.n, params.p, params.n, has_biases, num_layers, dropout, train,
+    bidirectional, &result, &h_n, &c_n));
+  if (options->h_n) *options->h_n = T_own_tensor_(h_n);
+  else if (h_n) dt_tensor_release(h_n);
+  if (options->c_n) *options->c_n = T_own_tensor_(c_n);
+  else if (c_n) dt_tensor_release(c_n);
+  return T_own_tensor_(result);
+}
+#define T_lstm_packed(...) T_lstm_packed_with_(__VA_ARGS__, )
+#define T_lstm_packed_with_(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, ...) \
+  T_OPTIONS_(lstm_packed, \
+    T_do_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, &T_lstm_packed_o), __VA_ARGS__)
+
+/** T_gru(input: tensor, hx: tensor?, params: tensor[], has_biases: bool, num_layers: i64, dropout:
+ *     f64, train: bool, bidirectional: bool, batch_first: bool, .h_n: where this result goes)
+ * Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and (r',
+ * z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n') and
+ * h = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in
+ * the order of the input; and what they end with in each layer and direction. */
+typedef struct {
+  dt_tensor **h_n;
+} T_gru_options;
+static inline T_gru_options T_gru_defaults(void) {
+  T_gru_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_gru(
+    dt_tensor *input, dt_tensor *hx, T_Tensors params, int has_biases, int64_t num_layers,
+    double dropout, int train, int bidirectional, int batch_first, const T_gru_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *h_n = NULL;
+  if (!T_stopped_()) T_check(dt_gru(
+    input, hx, params.p, params.n, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first, &result, &h_n));
+  if (options->h_n) *options->h_n = T_own_tensor_(h_n);
+  else if (h_n) dt_tensor_release(h_n);
+  return T_own_tensor_(result);
+}
+#define T_gru(...) T_gru_with_(__VA_ARGS__, )
+#define T_gru_with_(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, ...) \
+  T_OPTIONS_(gru, \
+    T_do_gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, &T_gru_o), __VA_ARGS__)
+
+/** T_gru_packed(data: tensor, batch_sizes: tensor, hx: tensor?, params: tensor[], has_biases: bool,
+ *     num_layers: i64, dropout: f64, train: bool, bidirectional: bool, .h_n: where this result
+ *     goes)
+ * gru of sequences of several lengths. The hidden states of the last layer, packed like the
+ * input; and what they end with in each layer and direction. */
+typedef struct {
+  dt_tensor **h_n;
+} T_gru_packed_options;
+static inline T_gru_packed_options T_gru_packed_defaults(void) {
+  T_gru_packed_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_gru_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, T_Tensors params, int has_biases,
+    int64_t num_layers, double dropout, int train, int bidirectional,
+    const T_gru_packed_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *h_n = NULL;
+  if (!T_stopped_()) T_check(dt_gru_packed(
+    data, batch_sizes, hx, params.p, params.n, has_biases, num_layers, dropout, train,
+    bidirectional, &result, &h_n));
+  if (options->h_n) *options->h_n = T_own_tensor_(h_n);
+  else if (h_n) dt_tensor_release(h_n);
+  return T_own_tensor_(result);
+}
+#define T_gru_packed(...) T_gru_packed_with_(__VA_ARGS__, )
+#define T_gru_packed_with_(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, ...) \
+  T_OPTIONS_(gru_packed, \
+    T_do_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, &T_gru_packed_o), __VA_ARGS__)
+
+/** T_rnn_tanh(input: tensor, hx: tensor?, params: tensor[], has_biases: bool, num_layers: i64,
+ *     dropout: f64, train: bool, bidirectional: bool, batch_first: bool, .h_n: where this result
+ *     goes)
+ * The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih + h @
+ * weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each time
+ * step, in the order of the input; and what they end with in each layer and direction. */
+typedef struct {
+  dt_tensor **h_n;
+} T_rnn_tanh_options;
+static inline T_rnn_tanh_options T_rnn_tanh_defaults(void) {
+  T_rnn_tanh_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_rnn_tanh(
+    dt_tensor *input, dt_tensor *hx, T_Tensors params, int has_biases, int64_t num_layers,
+    double dropout, int train, int bidirectional, int batch_first,
+    const T_rnn_tanh_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *h_n = NULL;
+  if (!T_stopped_()) T_check(dt_rnn_tanh(
+    input, hx, params.p, params.n, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first, &result, &h_n));
+  if (options->h_n) *options->h_n = T_own_tensor_(h_n);
+  else if (h_n) dt_tensor_release(h_n);
+  return T_own_tensor_(result);
+}
+#define T_rnn_tanh(...) T_rnn_tanh_with_(__VA_ARGS__, )
+#define T_rnn_tanh_with_(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, ...) \
+  T_OPTIONS_(rnn_tanh, \
+    T_do_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, &T_rnn_tanh_o), __VA_ARGS__)
+
+/** T_rnn_tanh_packed(data: tensor, batch_sizes: tensor, hx: tensor?, params: tensor[], has_biases:
+ *     bool, num_layers: i64, dropout: f64, train: bool, bidirectional: bool, .h_n: where this
+ *     result goes)
+ * rnn_tanh of sequences of several lengths. The hidden states of the last layer, packed like the
+ * input; and what they end with in each layer and direction. */
+typedef struct {
+  dt_tensor **h_n;
+} T_rnn_tanh_packed_options;
+static inline T_rnn_tanh_packed_options T_rnn_tanh_packed_defaults(void) {
+  T_rnn_tanh_packed_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_rnn_tanh_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, T_Tensors params, int has_biases,
+    int64_t num_layers, double dropout, int train, int bidirectional,
+    const T_rnn_tanh_packed_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *h_n = NULL;
+  if (!T_stopped_()) T_check(dt_rnn_tanh_packed(
+    data, batch_sizes, hx, params.p, params.n, has_biases, num_layers, dropout, train,
+    bidirectional, &result, &h_n));
+  if (options->h_n) *options->h_n = T_own_tensor_(h_n);
+  else if (h_n) dt_tensor_release(h_n);
+  return T_own_tensor_(result);
+}
+#define T_rnn_tanh_packed(...) T_rnn_tanh_packed_with_(__VA_ARGS__, )
+#define T_rnn_tanh_packed_with_(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, ...) \
+  T_OPTIONS_(rnn_tanh_packed, \
+    T_do_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, &T_rnn_tanh_packed_o), __VA_ARGS__)
+
+/** T_rnn_relu(input: tensor, hx: tensor?, params: tensor[], has_biases: bool, num_layers: i64,
+ *     dropout: f64, train: bool, bidirectional: bool, batch_first: bool, .h_n: where this result
+ *     goes)
+ * rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each time
+ * step, in the order of the input; and what they end with in each layer and direction. */
+typedef struct {
+  dt_tensor **h_n;
+} T_rnn_relu_options;
+static inline T_rnn_relu_options T_rnn_relu_defaults(void) {
+  T_rnn_relu_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_rnn_relu(
+    dt_tensor *input, dt_tensor *hx, T_Tensors params, int has_biases, int64_t num_layers,
+    double dropout, int train, int bidirectional, int batch_first,
+    const T_rnn_relu_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *h_n = NULL;
+  if (!T_stopped_()) T_check(dt_rnn_relu(
+    input, hx, params.p, params.n, has_biases, num_layers, dropout, train, bidirectional,
+    batch_first, &result, &h_n));
+  if (options->h_n) *options->h_n = T_own_tensor_(h_n);
+  else if (h_n) dt_tensor_release(h_n);
+  return T_own_tensor_(result);
+}
+#define T_rnn_relu(...) T_rnn_relu_with_(__VA_ARGS__, )
+#define T_rnn_relu_with_(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, ...) \
+  T_OPTIONS_(rnn_relu, \
+    T_do_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, &T_rnn_relu_o), __VA_ARGS__)
+
+/** T_rnn_relu_packed(data: tensor, batch_sizes: tensor, hx: tensor?, params: tensor[], has_biases:
+ *     bool, num_layers: i64, dropout: f64, train: bool, bidirectional: bool, .h_n: where this
+ *     result goes)
+ * rnn_relu of sequences of several lengths. The hidden states of the last layer, packed like the
+ * input; and what they end with in each layer and direction. */
+typedef struct {
+  dt_tensor **h_n;
+} T_rnn_relu_packed_options;
+static inline T_rnn_relu_packed_options T_rnn_relu_packed_defaults(void) {
+  T_rnn_relu_packed_options options = {NULL};
+  return options;
+}
+static inline dt_tensor *T_do_rnn_relu_packed(
+    dt_tensor *data, dt_tensor *batch_sizes, dt_tensor *hx, T_Tensors params, int has_biases,
+    int64_t num_layers, double dropout, int train, int bidirectional,
+    const T_rnn_relu_packed_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *h_n = NULL;
+  if (!T_stopped_()) T_check(dt_rnn_relu_packed(
+    data, batch_sizes, hx, params.p, params.n, has_biases, num_layers, dropout, train,
+    bidirectional, &result, &h_n));
+  if (options->h_n) *options->h_n = T_own_tensor_(h_n);
+  else if (h_n) dt_tensor_release(h_n);
+  return T_own_tensor_(result);
+}
+#define T_rnn_relu_packed(...) T_rnn_relu_packed_with_(__VA_ARGS__, )
+#define T_rnn_relu_packed_with_(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, ...) \
+  T_OPTIONS_(rnn_relu_packed, \
+    T_do_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, &T_rnn_relu_packed_o), __VA_ARGS__)
+
+/** T_lstm_cell(input: tensor, hx: tensor[]?, w_ih: tensor, w_hh: tensor, .b_ih: tensor? = absent,
+ *     .b_hh: tensor? = absent, .c: where this result goes)
+ * One time step of lstm. The next hidden state and the next cells. */
+typedef struct {
+  dt_tensor *b_ih;
+  dt_tensor *b_hh;
+  dt_tensor **c;
+} T_lstm_cell_options;
+static inline T_lstm_cell_options T_lstm_cell_defaults(void) {
+  T_lstm_cell_options options = {NULL, NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_lstm_cell(
+    dt_tensor *input, T_Tensors hx, dt_tensor *w_ih, dt_tensor *w_hh,
+    const T_lstm_cell_options *options) {
+  dt_tensor *result = NULL;
+  dt_tensor *c = NULL;
+  if (!T_stopped_()) T_check(dt_lstm_cell(
+    input, hx.p, hx.n, w_ih, w_hh, options->b_ih, options->b_hh, &result, &c));
+  if (options->c) *options->c = T_own_tensor_(c);
+  else if (c) dt_tensor_release(c);
+  return T_own_tensor_(result);
+}
+#define T_lstm_cell(...) T_lstm_cell_with_(__VA_ARGS__, )
+#define T_lstm_cell_with_(input, hx, w_ih, w_hh, ...) \
+  T_OPTIONS_(lstm_cell, \
+    T_do_lstm_cell(input, hx, w_ih, w_hh, &T_lstm_cell_o), __VA_ARGS__)
+
+/** T_gru_cell(input: tensor, hx: tensor?, w_ih: tensor, w_hh: tensor, .b_ih: tensor? = absent,
+ *     .b_hh: tensor? = absent)
+ * One time step of gru. The next hidden state. */
+typedef struct {
+  dt_tensor *b_ih;
+  dt_tensor *b_hh;
+} T_gru_cell_options;
+static inline T_gru_cell_options T_gru_cell_defaults(void) {
+  T_gru_cell_options options = {NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_gru_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh,
+    const T_gru_cell_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_gru_cell(input, hx, w_ih, w_hh, options->b_ih, options->b_hh, &result));
+  return T_own_tensor_(result);
+}
+#define T_gru_cell(...) T_gru_cell_with_(__VA_ARGS__, )
+#define T_gru_cell_with_(input, hx, w_ih, w_hh, ...) \
+  T_OPTIONS_(gru_cell, \
+    T_do_gru_cell(input, hx, w_ih, w_hh, &T_gru_cell_o), __VA_ARGS__)
+
+/** T_rnn_tanh_cell(input: tensor, hx: tensor?, w_ih: tensor, w_hh: tensor, .b_ih: tensor? = absent,
+ *     .b_hh: tensor? = absent)
+ * One time step of rnn_tanh. The next hidden state. */
+typedef struct {
+  dt_tensor *b_ih;
+  dt_tensor *b_hh;
+} T_rnn_tanh_cell_options;
+static inline T_rnn_tanh_cell_options T_rnn_tanh_cell_defaults(void) {
+  T_rnn_tanh_cell_options options = {NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_rnn_tanh_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh,
+    const T_rnn_tanh_cell_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rnn_tanh_cell(input, hx, w_ih, w_hh, options->b_ih, options->b_hh, &result));
+  return T_own_tensor_(result);
+}
+#define T_rnn_tanh_cell(...) T_rnn_tanh_cell_with_(__VA_ARGS__, )
+#define T_rnn_tanh_cell_with_(input, hx, w_ih, w_hh, ...) \
+  T_OPTIONS_(rnn_tanh_cell, \
+    T_do_rnn_tanh_cell(input, hx, w_ih, w_hh, &T_rnn_tanh_cell_o), __VA_ARGS__)
+
+/** T_rnn_relu_cell(input: tensor, hx: tensor?, w_ih: tensor, w_hh: tensor, .b_ih: tensor? = absent,
+ *     .b_hh: tensor? = absent)
+ * One time step of rnn_relu. The next hidden state. */
+typedef struct {
+  dt_tensor *b_ih;
+  dt_tensor *b_hh;
+} T_rnn_relu_cell_options;
+static inline T_rnn_relu_cell_options T_rnn_relu_cell_defaults(void) {
+  T_rnn_relu_cell_options options = {NULL, NULL};
+  return options;
+}
+static inline dt_tensor *T_do_rnn_relu_cell(
+    dt_tensor *input, dt_tensor *hx, dt_tensor *w_ih, dt_tensor *w_hh,
+    const T_rnn_relu_cell_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_rnn_relu_cell(input, hx, w_ih, w_hh, options->b_ih, options->b_hh, &result));
+  return T_own_tensor_(result);
+}
+#define T_rnn_relu_cell(...) T_rnn_relu_cell_with_(__VA_ARGS__, )
+#define T_rnn_relu_cell_with_(input, hx, w_ih, w_hh, ...) \
+  T_OPTIONS_(rnn_relu_cell, \
+    T_do_rnn_relu_cell(input, hx, w_ih, w_hh, &T_rnn_relu_cell_o), __VA_ARGS__)
 
 /** T_sum(input: tensor, .dim: i64[1]? = absent, .keepdim: bool = false, .dtype: dtype? = absent)
  * Sum of elements. */

@@ -148,6 +148,7 @@ class StringList;
 class Generator;
 class Context;
 class Hook;
+struct MultiHeadAttentionForwardResult;
 struct LoadSafetensorsBytesResult;
 struct LoadSafetensorsResult;
 struct LoadCheckpointResult;
@@ -169,6 +170,15 @@ struct MaxPool3dWithIndicesResult;
 struct AdaptiveMaxPool1dWithIndicesResult;
 struct AdaptiveMaxPool2dWithIndicesResult;
 struct AdaptiveMaxPool3dWithIndicesResult;
+struct LstmResult;
+struct LstmPackedResult;
+struct GruResult;
+struct GruPackedResult;
+struct RnnTanhResult;
+struct RnnTanhPackedResult;
+struct RnnReluResult;
+struct RnnReluPackedResult;
+struct LstmCellResult;
 struct MaxDimResult;
 struct MinDimResult;
 struct AminmaxResult;
@@ -1339,6 +1349,9 @@ class Module : public detail::Shared<dt_module, dt_module_release> {
   }
   // Applies a module to any number of inputs, as losses of three tensors need.
   Tensor forward_inputs(const TensorRefs& inputs) const;
+  // Applies a module whose forward has several results. All that the module computes, as the states
+  // of a recurrent network beside its outputs; of most modules one tensor.
+  std::vector<Tensor> forward_outputs(const TensorRefs& inputs) const;
   // The module's class: Linear.
   std::string kind() const;
   // Sets the mode of the module and all below it: dropout and batch norm tell the two apart.
@@ -2150,6 +2163,102 @@ struct NnRreluOptions {
   bool inplace = false;
 };
 
+// Named arguments of dt_nn_multihead_attention.
+struct NnMultiheadAttentionOptions {
+  // Probability that a weight becomes 0, in training.
+  double dropout = 0.0;
+  // Whether projections have biases.
+  bool bias = true;
+  // Whether there is a further key, and its value, that are trained.
+  bool add_bias_kv = false;
+  // Whether there is a further key of zeros, whose value is zeros.
+  bool add_zero_attn = false;
+  // Features of the key; absent means embed_dim.
+  std::optional<int64_t> kdim = std::nullopt;
+  // Features of the value; absent means embed_dim.
+  std::optional<int64_t> vdim = std::nullopt;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_transformer_encoder_layer.
+struct NnTransformerEncoderLayerOptions {
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_transformer_decoder_layer.
+struct NnTransformerDecoderLayerOptions {
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_transformer.
+struct NnTransformerOptions {
+  // Features of inputs and outputs.
+  int64_t d_model = 512;
+  // How many heads attention has.
+  int64_t nhead = 8;
+  // How many layers read the source.
+  int64_t num_encoder_layers = 6;
+  // How many layers make the target.
+  int64_t num_decoder_layers = 6;
+  // Features between the two linear layers.
+  int64_t dim_feedforward = 2048;
+  // Probability of a 0, in training.
+  double dropout = 0.1;
+  // What is between the two linear layers: relu or gelu.
+  std::string activation = "relu";
+  // eps of the norms.
+  double layer_norm_eps = 1e-05;
+  // Whether dimension 0 of inputs and output is the batch, and 1 the position.
+  bool batch_first = false;
+  // Whether norms stand before attention and linear layers, or after what these are added to.
+  bool norm_first = false;
+  // Whether linear layers and norms have biases.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
 // Named arguments of dt_nn_mse_loss.
 struct NnMseLossOptions {
   // How the elements' losses are joined.
@@ -2316,6 +2425,96 @@ struct NnMultiLabelSoftMarginLossOptions {
   Tensor weight;
   // How the elements' losses are joined.
   Reduction reduction = Reduction::kMean;
+};
+
+// Named arguments of dt_nn_rnn.
+struct NnRnnOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // tanh or relu.
+  std::string nonlinearity = "tanh";
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_lstm.
+struct NnLstmOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Features of the hidden state after a projection; 0: there is none.
+  int64_t proj_size = 0;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_gru.
+struct NnGruOptions {
+  // How many layers there are, each of which is applied to the outputs of the one before.
+  int64_t num_layers = 1;
+  // Whether there are biases.
+  bool bias = true;
+  // Whether dimension 0 of input and output is the batch, and 1 the time.
+  bool batch_first = false;
+  // Probability of a 0 in what goes from a layer to the next, in training.
+  double dropout = 0.0;
+  // Whether each layer also runs from the end to the beginning.
+  bool bidirectional = false;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_rnn_cell.
+struct NnRnnCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // tanh or relu.
+  std::string nonlinearity = "tanh";
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_lstm_cell.
+struct NnLstmCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
+};
+
+// Named arguments of dt_nn_gru_cell.
+struct NnGruCellOptions {
+  // Whether there are biases.
+  bool bias = true;
+  // Where its tensors are made.
+  std::optional<Device> device = std::nullopt;
+  // Element type of its tensors.
+  std::optional<DType> dtype = std::nullopt;
 };
 
 // Named arguments of dt_nn_fold.
@@ -2526,6 +2725,11 @@ struct RpropOptions {
   bool maximize = false;
 };
 
+struct MultiHeadAttentionForwardResult {
+  Tensor output;
+  Tensor weights;
+};
+
 struct LoadSafetensorsBytesResult {
   std::vector<std::string> names;
   std::vector<Tensor> tensors;
@@ -2635,6 +2839,53 @@ struct AdaptiveMaxPool2dWithIndicesResult {
 struct AdaptiveMaxPool3dWithIndicesResult {
   Tensor values;
   Tensor indices;
+};
+
+struct LstmResult {
+  Tensor output;
+  Tensor h_n;
+  Tensor c_n;
+};
+
+struct LstmPackedResult {
+  Tensor output;
+  Tensor h_n;
+  Tensor c_n;
+};
+
+struct GruResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct GruPackedResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct RnnTanhResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct RnnTanhPackedResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct RnnReluResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct RnnReluPackedResult {
+  Tensor output;
+  Tensor h_n;
+};
+
+struct LstmCellResult {
+  Tensor h;
+  Tensor c;
 };
 
 struct MaxDimResult {
@@ -3452,6 +3703,12 @@ inline Tensor Module::forward_inputs(const TensorRefs& inputs) const {
   dt_tensor* out = nullptr;
   detail::check(dt_module_forward_inputs(handle(), inputs.data(), inputs.size(), &out));
   return Tensor(out);
+}
+
+inline std::vector<Tensor> Module::forward_outputs(const TensorRefs& inputs) const {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_module_forward_outputs(handle(), inputs.data(), inputs.size(), &out));
+  return detail::take_tensors(out);
 }
 
 inline std::string Module::kind() const {
@@ -6937,6 +7194,95 @@ inline Module LogSoftmax(int64_t dim) {
   return dumbtorch::Module(out);
 }
 
+// Attention of several heads; multi_head_attention_forward has the formulas. Inputs: query, key,
+// value, and if need be key_padding_mask and attn_mask. Outputs: what is attended to, and the
+// weights of the keys, the mean over heads. Parameters: in_proj_weight, or with kdim or vdim
+// q_proj_weight, k_proj_weight and v_proj_weight, in_proj_bias, bias_k, bias_v, out_proj.weight,
+// out_proj.bias. The module.
+inline Module MultiheadAttention(
+    int64_t embed_dim, int64_t num_heads, const NnMultiheadAttentionOptions& options = {}) {
+  dt_nn_multihead_attention_options options_c = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
+  options_c.dropout = options.dropout;
+  options_c.bias = options.bias;
+  options_c.add_bias_kv = options.add_bias_kv;
+  options_c.add_zero_attn = options.add_zero_attn;
+  options_c.kdim = detail::pointer(options.kdim);
+  options_c.vdim = detail::pointer(options.vdim);
+  options_c.batch_first = options.batch_first;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_multihead_attention(embed_dim, num_heads, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Attention of an input to itself, then two linear layers, each added to what it is applied to
+// (arXiv 1706.03762). Inputs: src, and if need be src_mask and src_key_padding_mask. The module.
+inline Module TransformerEncoderLayer(
+    int64_t d_model, int64_t nhead, const NnTransformerEncoderLayerOptions& options = {}) {
+  dt_nn_transformer_encoder_layer_options options_c = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
+  options_c.dim_feedforward = options.dim_feedforward;
+  options_c.dropout = options.dropout;
+  options_c.activation = detail::text(options.activation);
+  options_c.layer_norm_eps = options.layer_norm_eps;
+  options_c.batch_first = options.batch_first;
+  options_c.norm_first = options.norm_first;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_transformer_encoder_layer(d_model, nhead, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Attention of an input to itself, then to memory, then two linear layers, each added to what it is
+// applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask, memory_mask,
+// tgt_key_padding_mask and memory_key_padding_mask. The module.
+inline Module TransformerDecoderLayer(
+    int64_t d_model, int64_t nhead, const NnTransformerDecoderLayerOptions& options = {}) {
+  dt_nn_transformer_decoder_layer_options options_c = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
+  options_c.dim_feedforward = options.dim_feedforward;
+  options_c.dropout = options.dropout;
+  options_c.activation = detail::text(options.activation);
+  options_c.layer_norm_eps = options.layer_norm_eps;
+  options_c.batch_first = options.batch_first;
+  options_c.norm_first = options.norm_first;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_transformer_decoder_layer(d_model, nhead, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a norm at
+// its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask, src_key_padding_mask,
+// tgt_key_padding_mask and memory_key_padding_mask. Its children are encoder and decoder, theirs
+// layers and norm. The module.
+inline Module Transformer(const NnTransformerOptions& options = {}) {
+  dt_nn_transformer_options options_c = DT_NN_TRANSFORMER_OPTIONS_INIT;
+  options_c.d_model = options.d_model;
+  options_c.nhead = options.nhead;
+  options_c.num_encoder_layers = options.num_encoder_layers;
+  options_c.num_decoder_layers = options.num_decoder_layers;
+  options_c.dim_feedforward = options.dim_feedforward;
+  options_c.dropout = options.dropout;
+  options_c.activation = detail::text(options.activation);
+  options_c.layer_norm_eps = options.layer_norm_eps;
+  options_c.batch_first = options.batch_first;
+  options_c.norm_first = options.norm_first;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_transformer(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
 // (input - target) squared. The module.
 inline Module MSELoss(const NnMseLossOptions& options = {}) {
   dt_nn_mse_loss_options options_c = DT_NN_MSE_LOSS_OPTIONS_INIT;
@@ -7143,6 +7489,110 @@ inline Module MultiLabelSoftMarginLoss(const NnMultiLabelSoftMarginLossOptions& 
   options_c.reduction = static_cast<dt_reduction>(options.reduction);
   dt_module* out = nullptr;
   detail::check(dt_nn_multi_label_soft_margin_loss(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to, [time,
+// batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+// state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
+// what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+// bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
+// module.
+inline Module RNN(int64_t input_size, int64_t hidden_size, const NnRnnOptions& options = {}) {
+  dt_nn_rnn_options options_c = DT_NN_RNN_OPTIONS_INIT;
+  options_c.num_layers = options.num_layers;
+  options_c.nonlinearity = detail::text(options.nonlinearity);
+  options_c.bias = options.bias;
+  options_c.batch_first = options.batch_first;
+  options_c.dropout = options.dropout;
+  options_c.bidirectional = options.bidirectional;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_rnn(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time, batch,
+// input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the hidden
+// state and the cells that it begins with, absent for zeros. Outputs: the hidden states of the last
+// layer, and what hidden states and cells of all layers and directions end with. Parameters:
+// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0 of layer 0,
+// and so on; of the other direction weight_ih_l0_reverse. The module.
+inline Module LSTM(int64_t input_size, int64_t hidden_size, const NnLstmOptions& options = {}) {
+  dt_nn_lstm_options options_c = DT_NN_LSTM_OPTIONS_INIT;
+  options_c.num_layers = options.num_layers;
+  options_c.bias = options.bias;
+  options_c.batch_first = options.batch_first;
+  options_c.dropout = options.dropout;
+  options_c.bidirectional = options.bidirectional;
+  options_c.proj_size = options.proj_size;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lstm(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+// input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the state
+// that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and what
+// those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0,
+// bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
+inline Module GRU(int64_t input_size, int64_t hidden_size, const NnGruOptions& options = {}) {
+  dt_nn_gru_options options_c = DT_NN_GRU_OPTIONS_INIT;
+  options_c.num_layers = options.num_layers;
+  options_c.bias = options.bias;
+  options_c.batch_first = options.batch_first;
+  options_c.dropout = options.dropout;
+  options_c.bidirectional = options.bidirectional;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_gru(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// One time step of a recurrent network; rnn_tanh has the formulas. The module.
+inline Module RNNCell(
+    int64_t input_size, int64_t hidden_size, const NnRnnCellOptions& options = {}) {
+  dt_nn_rnn_cell_options options_c = DT_NN_RNN_CELL_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.nonlinearity = detail::text(options.nonlinearity);
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_rnn_cell(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// One time step of long short-term memory; lstm has the formulas. The module.
+inline Module LSTMCell(
+    int64_t input_size, int64_t hidden_size, const NnLstmCellOptions& options = {}) {
+  dt_nn_lstm_cell_options options_c = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_lstm_cell(input_size, hidden_size, &options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// One time step of gated recurrent units; gru has the formulas. The module.
+inline Module GRUCell(
+    int64_t input_size, int64_t hidden_size, const NnGruCellOptions& options = {}) {
+  dt_nn_gru_cell_options options_c = DT_NN_GRU_CELL_OPTIONS_INIT;
+  options_c.bias = options.bias;
+  options_c.device_type = options.device ? static_cast<dt_device_type>(options.device->type) : 0;
+  options_c.device_index = options.device ? options.device->index : 0;
+  options_c.dtype = detail::number(options.dtype);
+  dt_module* out = nullptr;
+  detail::check(dt_nn_gru_cell(input_size, hidden_size, &options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -7567,53 +8017,45 @@ inline LrScheduler CosineAnnealingLR(
 
 }  // namespace optim::lr_scheduler
 
-namespace autograd {
-
-// backward from several tensors at once.
-inline void backward(
-    const TensorRefs& tensors, const TensorRefs& grad_tensors = {},
-    std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
-    const TensorRefs& inputs = std::nullopt) {
-  detail::check(dt_autograd_backward(
-    tensors.data(), tensors.size(), grad_tensors.data(), grad_tensors.size(),
-    detail::Flag(retain_graph).get(), create_graph, inputs.data(), inputs.size()));
-}
-
-// Gradients of outputs with respect to inputs. One gradient per input; .grad is left alone.
-inline std::vector<Tensor> grad(
-    const TensorRefs& outputs, const TensorRefs& inputs, const TensorRefs& grad_outputs = {},
-    std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
-    bool allow_unused = false) {
-  dt_tensor_list* out = nullptr;
-  detail::check(dt_autograd_grad(
-    outputs.data(), outputs.size(), inputs.data(), inputs.size(), grad_outputs.data(),
-    grad_outputs.size(), detail::Flag(retain_graph).get(), create_graph, allow_unused, &out));
-  return detail::take_tensors(out);
-}
-
-// Records an operation of the user's: the outputs get a node that calls backward. The outputs as
-// part of the graph.
-inline std::vector<Tensor> custom_function(
-    const std::optional<std::string>& name, const TensorRefs& inputs, const TensorRefs& outputs,
-    const TensorRefs& saved, CustomBackward backward, const TensorRefs& dirty = {}) {
-  const bool backward_given = static_cast<bool>(backward);
-  dt_tensor_list* out = nullptr;
-  detail::check(dt_custom_function(
-    detail::text(name), inputs.data(), inputs.size(), outputs.data(), outputs.size(), saved.data(),
-    saved.size(), backward_given ? detail::call_custom_backward : nullptr,
-    detail::box(std::move(backward)), detail::drop<CustomBackward>, dirty.data(), dirty.size(),
-    &out));
-  return detail::take_tensors(out);
-}
-
-// Makes backward fail when a gradient is NaN, naming the operation that made it.
-inline void set_detect_anomaly(bool mode) {
-  detail::check(dt_set_detect_anomaly(mode));
-}
-
-}  // namespace autograd
-
 namespace functional {
+
+// softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look nowhere
+// gives zeros. [..., queries, features of the values].
+inline Tensor scaled_dot_product_attention(
+    const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& attn_mask = {},
+    double dropout_p = 0.0, bool is_causal = false, std::optional<double> scale = std::nullopt,
+    bool enable_gqa = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_scaled_dot_product_attention(
+    query.handle(), key.handle(), value.handle(), attn_mask.handle(), dropout_p, is_causal,
+    detail::pointer(scale), enable_gqa, &out));
+  return Tensor(out);
+}
+
+// Attention of several heads (arXiv 1706.03762): queries, keys and values are projected and cut
+// into heads, scaled_dot_product_attention is applied to each, and what they give is put together
+// and projected again. The output, of the query's shape; and with need_weights the weights, [batch,
+// queries, keys] or [batch, num_heads, queries, keys].
+inline MultiHeadAttentionForwardResult multi_head_attention_forward(
+    const Tensor& query, const Tensor& key, const Tensor& value, int64_t embed_dim_to_check,
+    int64_t num_heads, const Tensor& in_proj_weight, const Tensor& in_proj_bias,
+    const Tensor& bias_k, const Tensor& bias_v, bool add_zero_attn, double dropout_p,
+    const Tensor& out_proj_weight, const Tensor& out_proj_bias, bool training = true,
+    const Tensor& key_padding_mask = {}, bool need_weights = true, const Tensor& attn_mask = {},
+    bool use_separate_proj_weight = false, const Tensor& q_proj_weight = {},
+    const Tensor& k_proj_weight = {}, const Tensor& v_proj_weight = {}, const Tensor& static_k = {},
+    const Tensor& static_v = {}, bool average_attn_weights = true, bool is_causal = false) {
+  dt_tensor* output = nullptr;
+  dt_tensor* weights = nullptr;
+  detail::check(dt_multi_head_attention_forward(
+    query.handle(), key.handle(), value.handle(), embed_dim_to_check, num_heads,
+    in_proj_weight.handle(), in_proj_bias.handle(), bias_k.handle(), bias_v.handle(), add_zero_attn,
+    dropout_p, out_proj_weight.handle(), out_proj_bias.handle(), training,
+    key_padding_mask.handle(), need_weights, attn_mask.handle(), use_separate_proj_weight,
+    q_proj_weight.handle(), k_proj_weight.handle(), v_proj_weight.handle(), static_k.handle(),
+    static_v.handle(), average_attn_weights, is_causal, &output, &weights));
+  return {Tensor(output), Tensor(weights)};
+}
 
 // 1-d convolution (cross-correlation, as everywhere in deep learning): [batch, out_channels,
 // length], where length is (size + 2 * padding - dilation * (kernel - 1) - 1) / stride + 1, rounded
@@ -8650,6 +9092,52 @@ inline Tensor interpolate(
 }
 
 }  // namespace functional
+
+namespace autograd {
+
+// backward from several tensors at once.
+inline void backward(
+    const TensorRefs& tensors, const TensorRefs& grad_tensors = {},
+    std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+    const TensorRefs& inputs = std::nullopt) {
+  detail::check(dt_autograd_backward(
+    tensors.data(), tensors.size(), grad_tensors.data(), grad_tensors.size(),
+    detail::Flag(retain_graph).get(), create_graph, inputs.data(), inputs.size()));
+}
+
+// Gradients of outputs with respect to inputs. One gradient per input; .grad is left alone.
+inline std::vector<Tensor> grad(
+    const TensorRefs& outputs, const TensorRefs& inputs, const TensorRefs& grad_outputs = {},
+    std::optional<bool> retain_graph = std::nullopt, bool create_graph = false,
+    bool allow_unused = false) {
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_autograd_grad(
+    outputs.data(), outputs.size(), inputs.data(), inputs.size(), grad_outputs.data(),
+    grad_outputs.size(), detail::Flag(retain_graph).get(), create_graph, allow_unused, &out));
+  return detail::take_tensors(out);
+}
+
+// Records an operation of the user's: the outputs get a node that calls backward. The outputs as
+// part of the graph.
+inline std::vector<Tensor> custom_function(
+    const std::optional<std::string>& name, const TensorRefs& inputs, const TensorRefs& outputs,
+    const TensorRefs& saved, CustomBackward backward, const TensorRefs& dirty = {}) {
+  const bool backward_given = static_cast<bool>(backward);
+  dt_tensor_list* out = nullptr;
+  detail::check(dt_custom_function(
+    detail::text(name), inputs.data(), inputs.size(), outputs.data(), outputs.size(), saved.data(),
+    saved.size(), backward_given ? detail::call_custom_backward : nullptr,
+    detail::box(std::move(backward)), detail::drop<CustomBackward>, dirty.data(), dirty.size(),
+    &out));
+  return detail::take_tensors(out);
+}
+
+// Makes backward fail when a gradient is NaN, naming the operation that made it.
+inline void set_detect_anomaly(bool mode) {
+  detail::check(dt_set_detect_anomaly(mode));
+}
+
+}  // namespace autograd
 
 // A tensor with arbitrary contents.
 inline Tensor empty(
@@ -10080,6 +10568,160 @@ inline Generator generator_new(std::optional<Device> device = std::nullopt) {
   detail::check(dt_generator_new(
     device ? static_cast<dt_device_type>(device->type) : 0, device ? device->index : 0, &out));
   return dumbtorch::Generator(out);
+}
+
+// Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T + bias_ih + h
+// @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i) * tanh(g), h =
+// sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times weight_hr.T. The hidden states of
+// the last layer at each time step, in the order of the input; and what hidden states and cells of
+// each layer and direction end with.
+inline LstmResult lstm(
+    const Tensor& input, const TensorRefs& hx, const TensorRefs& params, bool has_biases,
+    int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  dt_tensor* c_n = nullptr;
+  detail::check(dt_lstm(
+    input.handle(), hx.data(), hx.size(), params.data(), params.size(), has_biases, num_layers,
+    dropout, train, bidirectional, batch_first, &output, &h_n, &c_n));
+  return {Tensor(output), Tensor(h_n), Tensor(c_n)};
+}
+
+// lstm of sequences of several lengths. The hidden states of the last layer, packed like the input;
+// and what hidden states and cells of each layer and direction end with.
+inline LstmPackedResult lstm_packed(
+    const Tensor& data, const Tensor& batch_sizes, const TensorRefs& hx, const TensorRefs& params,
+    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  dt_tensor* c_n = nullptr;
+  detail::check(dt_lstm_packed(
+    data.handle(), batch_sizes.handle(), hx.data(), hx.size(), params.data(), params.size(),
+    has_biases, num_layers, dropout, train, bidirectional, &output, &h_n, &c_n));
+  return {Tensor(output), Tensor(h_n), Tensor(c_n)};
+}
+
+// Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and (r', z',
+// n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') * n') and h = m
+// + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time step, in the order
+// of the input; and what they end with in each layer and direction.
+inline GruResult gru(
+    const Tensor& input, const Tensor& hx, const TensorRefs& params, bool has_biases,
+    int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_gru(
+    input.handle(), hx.handle(), params.data(), params.size(), has_biases, num_layers, dropout,
+    train, bidirectional, batch_first, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// gru of sequences of several lengths. The hidden states of the last layer, packed like the input;
+// and what they end with in each layer and direction.
+inline GruPackedResult gru_packed(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const TensorRefs& params,
+    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_gru_packed(
+    data.handle(), batch_sizes.handle(), hx.handle(), params.data(), params.size(), has_biases,
+    num_layers, dropout, train, bidirectional, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih + h @
+// weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each time step,
+// in the order of the input; and what they end with in each layer and direction.
+inline RnnTanhResult rnn_tanh(
+    const Tensor& input, const Tensor& hx, const TensorRefs& params, bool has_biases,
+    int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_rnn_tanh(
+    input.handle(), hx.handle(), params.data(), params.size(), has_biases, num_layers, dropout,
+    train, bidirectional, batch_first, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// rnn_tanh of sequences of several lengths. The hidden states of the last layer, packed like the
+// input; and what they end with in each layer and direction.
+inline RnnTanhPackedResult rnn_tanh_packed(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const TensorRefs& params,
+    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_rnn_tanh_packed(
+    data.handle(), batch_sizes.handle(), hx.handle(), params.data(), params.size(), has_biases,
+    num_layers, dropout, train, bidirectional, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each time step,
+// in the order of the input; and what they end with in each layer and direction.
+inline RnnReluResult rnn_relu(
+    const Tensor& input, const Tensor& hx, const TensorRefs& params, bool has_biases,
+    int64_t num_layers, double dropout, bool train, bool bidirectional, bool batch_first) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_rnn_relu(
+    input.handle(), hx.handle(), params.data(), params.size(), has_biases, num_layers, dropout,
+    train, bidirectional, batch_first, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// rnn_relu of sequences of several lengths. The hidden states of the last layer, packed like the
+// input; and what they end with in each layer and direction.
+inline RnnReluPackedResult rnn_relu_packed(
+    const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, const TensorRefs& params,
+    bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional) {
+  dt_tensor* output = nullptr;
+  dt_tensor* h_n = nullptr;
+  detail::check(dt_rnn_relu_packed(
+    data.handle(), batch_sizes.handle(), hx.handle(), params.data(), params.size(), has_biases,
+    num_layers, dropout, train, bidirectional, &output, &h_n));
+  return {Tensor(output), Tensor(h_n)};
+}
+
+// One time step of lstm. The next hidden state and the next cells.
+inline LstmCellResult lstm_cell(
+    const Tensor& input, const TensorRefs& hx, const Tensor& w_ih, const Tensor& w_hh,
+    const Tensor& b_ih = {}, const Tensor& b_hh = {}) {
+  dt_tensor* h = nullptr;
+  dt_tensor* c = nullptr;
+  detail::check(dt_lstm_cell(
+    input.handle(), hx.data(), hx.size(), w_ih.handle(), w_hh.handle(), b_ih.handle(),
+    b_hh.handle(), &h, &c));
+  return {Tensor(h), Tensor(c)};
+}
+
+// One time step of gru. The next hidden state.
+inline Tensor gru_cell(
+    const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+    const Tensor& b_ih = {}, const Tensor& b_hh = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_gru_cell(
+    input.handle(), hx.handle(), w_ih.handle(), w_hh.handle(), b_ih.handle(), b_hh.handle(), &out));
+  return Tensor(out);
+}
+
+// One time step of rnn_tanh. The next hidden state.
+inline Tensor rnn_tanh_cell(
+    const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+    const Tensor& b_ih = {}, const Tensor& b_hh = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rnn_tanh_cell(
+    input.handle(), hx.handle(), w_ih.handle(), w_hh.handle(), b_ih.handle(), b_hh.handle(), &out));
+  return Tensor(out);
+}
+
+// One time step of rnn_relu. The next hidden state.
+inline Tensor rnn_relu_cell(
+    const Tensor& input, const Tensor& hx, const Tensor& w_ih, const Tensor& w_hh,
+    const Tensor& b_ih = {}, const Tensor& b_hh = {}) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_rnn_relu_cell(
+    input.handle(), hx.handle(), w_ih.handle(), w_hh.handle(), b_ih.handle(), b_hh.handle(), &out));
+  return Tensor(out);
 }
 
 inline Tensor sum(

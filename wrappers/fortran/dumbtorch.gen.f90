@@ -163,6 +163,7 @@ module dumbtorch_functions
     generic :: assignment(=) => copy_module
     procedure :: forward => dt_module_forward
     procedure :: forward_inputs => dt_module_forward_inputs
+    procedure :: forward_outputs => dt_module_forward_outputs
     procedure :: kind => dt_module_kind
     procedure :: train => dt_module_train
     procedure :: is_training => dt_module_is_training
@@ -771,6 +772,26 @@ module dumbtorch_functions
     procedure dt_nn_log_softmax
   end interface
 
+  public :: nn_multihead_attention
+  interface nn_multihead_attention
+    procedure dt_nn_multihead_attention
+  end interface
+
+  public :: nn_transformer_encoder_layer
+  interface nn_transformer_encoder_layer
+    procedure dt_nn_transformer_encoder_layer
+  end interface
+
+  public :: nn_transformer_decoder_layer
+  interface nn_transformer_decoder_layer
+    procedure dt_nn_transformer_decoder_layer
+  end interface
+
+  public :: nn_transformer
+  interface nn_transformer
+    procedure dt_nn_transformer
+  end interface
+
   public :: nn_mse_loss
   interface nn_mse_loss
     procedure dt_nn_mse_loss
@@ -864,6 +885,36 @@ module dumbtorch_functions
   public :: nn_multi_label_soft_margin_loss
   interface nn_multi_label_soft_margin_loss
     procedure dt_nn_multi_label_soft_margin_loss
+  end interface
+
+  public :: nn_rnn
+  interface nn_rnn
+    procedure dt_nn_rnn
+  end interface
+
+  public :: nn_lstm
+  interface nn_lstm
+    procedure dt_nn_lstm
+  end interface
+
+  public :: nn_gru
+  interface nn_gru
+    procedure dt_nn_gru
+  end interface
+
+  public :: nn_rnn_cell
+  interface nn_rnn_cell
+    procedure dt_nn_rnn_cell
+  end interface
+
+  public :: nn_lstm_cell
+  interface nn_lstm_cell
+    procedure dt_nn_lstm_cell
+  end interface
+
+  public :: nn_gru_cell
+  interface nn_gru_cell
+    procedure dt_nn_gru_cell
   end interface
 
   public :: nn_unflatten
@@ -1059,6 +1110,16 @@ module dumbtorch_functions
   public :: optim_cosine_annealing_lr
   interface optim_cosine_annealing_lr
     procedure dt_optim_cosine_annealing_lr
+  end interface
+
+  public :: scaled_dot_product_attention
+  interface scaled_dot_product_attention
+    procedure dt_scaled_dot_product_attention
+  end interface
+
+  public :: multi_head_attention_forward
+  interface multi_head_attention_forward
+    procedure dt_multi_head_attention_forward
   end interface
 
   public :: autograd_backward
@@ -3354,6 +3415,66 @@ module dumbtorch_functions
   public :: generator_new
   interface generator_new
     procedure dt_generator_new
+  end interface
+
+  public :: lstm
+  interface lstm
+    procedure dt_lstm
+  end interface
+
+  public :: lstm_packed
+  interface lstm_packed
+    procedure dt_lstm_packed
+  end interface
+
+  public :: gru
+  interface gru
+    procedure dt_gru
+  end interface
+
+  public :: gru_packed
+  interface gru_packed
+    procedure dt_gru_packed
+  end interface
+
+  public :: rnn_tanh
+  interface rnn_tanh
+    procedure dt_rnn_tanh
+  end interface
+
+  public :: rnn_tanh_packed
+  interface rnn_tanh_packed
+    procedure dt_rnn_tanh_packed
+  end interface
+
+  public :: rnn_relu
+  interface rnn_relu
+    procedure dt_rnn_relu
+  end interface
+
+  public :: rnn_relu_packed
+  interface rnn_relu_packed
+    procedure dt_rnn_relu_packed
+  end interface
+
+  public :: lstm_cell
+  interface lstm_cell
+    procedure dt_lstm_cell
+  end interface
+
+  public :: gru_cell
+  interface gru_cell
+    procedure dt_gru_cell
+  end interface
+
+  public :: rnn_tanh_cell
+  interface rnn_tanh_cell
+    procedure dt_rnn_tanh_cell
+  end interface
+
+  public :: rnn_relu_cell
+  interface rnn_relu_cell
+    procedure dt_rnn_relu_cell
   end interface
 
   public :: sum
@@ -6771,6 +6892,164 @@ contains
     call dtf_end(f)
   end function
 
+  ! nn_multihead_attention: Attention of several heads; multi_head_attention_forward has the
+  ! formulas. Inputs: query, key, value, and if need be key_padding_mask and attn_mask. Outputs:
+  ! what is attended to, and the weights of the keys, the mean over heads. Parameters:
+  ! in_proj_weight, or with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight,
+  ! in_proj_bias, bias_k, bias_v, out_proj.weight, out_proj.bias. The module.
+  function dt_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, &
+      add_zero_attn, kdim, vdim, batch_first, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: embed_dim
+    class(*), intent(in) :: num_heads
+    real(real64), intent(in), optional :: dropout
+    logical, intent(in), optional :: bias
+    logical, intent(in), optional :: add_bias_kv
+    logical, intent(in), optional :: add_zero_attn
+    class(*), intent(in), optional :: kdim
+    class(*), intent(in), optional :: vdim
+    logical, intent(in), optional :: batch_first
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 73)
+    call give(f, 0, embed_dim)
+    call give(f, 1, num_heads)
+    if (present(dropout)) call give(f, 2, dropout)
+    if (present(bias)) call give(f, 3, bias)
+    if (present(add_bias_kv)) call give(f, 4, add_bias_kv)
+    if (present(add_zero_attn)) call give(f, 5, add_zero_attn)
+    if (present(kdim)) call give(f, 6, kdim)
+    if (present(vdim)) call give(f, 7, vdim)
+    if (present(batch_first)) call give(f, 8, batch_first)
+    if (present(device)) call give(f, 9, device)
+    if (present(dtype)) call give(f, 10, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_transformer_encoder_layer: Attention of an input to itself, then two linear layers, each
+  ! added to what it is applied to (arXiv 1706.03762). Inputs: src, and if need be src_mask and
+  ! src_key_padding_mask. The module.
+  function dt_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, &
+      activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: d_model
+    class(*), intent(in) :: nhead
+    class(*), intent(in), optional :: dim_feedforward
+    real(real64), intent(in), optional :: dropout
+    character(*), intent(in), optional :: activation
+    real(real64), intent(in), optional :: layer_norm_eps
+    logical, intent(in), optional :: batch_first
+    logical, intent(in), optional :: norm_first
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 74)
+    call give(f, 0, d_model)
+    call give(f, 1, nhead)
+    if (present(dim_feedforward)) call give(f, 2, dim_feedforward)
+    if (present(dropout)) call give(f, 3, dropout)
+    if (present(activation)) call give(f, 4, activation)
+    if (present(layer_norm_eps)) call give(f, 5, layer_norm_eps)
+    if (present(batch_first)) call give(f, 6, batch_first)
+    if (present(norm_first)) call give(f, 7, norm_first)
+    if (present(bias)) call give(f, 8, bias)
+    if (present(device)) call give(f, 9, device)
+    if (present(dtype)) call give(f, 10, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_transformer_decoder_layer: Attention of an input to itself, then to memory, then two linear
+  ! layers, each added to what it is applied to (arXiv 1706.03762). Inputs: tgt, memory, and if
+  ! need be tgt_mask, memory_mask, tgt_key_padding_mask and memory_key_padding_mask. The module.
+  function dt_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, &
+      activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: d_model
+    class(*), intent(in) :: nhead
+    class(*), intent(in), optional :: dim_feedforward
+    real(real64), intent(in), optional :: dropout
+    character(*), intent(in), optional :: activation
+    real(real64), intent(in), optional :: layer_norm_eps
+    logical, intent(in), optional :: batch_first
+    logical, intent(in), optional :: norm_first
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 75)
+    call give(f, 0, d_model)
+    call give(f, 1, nhead)
+    if (present(dim_feedforward)) call give(f, 2, dim_feedforward)
+    if (present(dropout)) call give(f, 3, dropout)
+    if (present(activation)) call give(f, 4, activation)
+    if (present(layer_norm_eps)) call give(f, 5, layer_norm_eps)
+    if (present(batch_first)) call give(f, 6, batch_first)
+    if (present(norm_first)) call give(f, 7, norm_first)
+    if (present(bias)) call give(f, 8, bias)
+    if (present(device)) call give(f, 9, device)
+    if (present(dtype)) call give(f, 10, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_transformer: An encoder, and a decoder that attends to what it gives (arXiv 1706.03762),
+  ! each with a norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
+  ! src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are
+  ! encoder and decoder, theirs layers and norm. The module.
+  function dt_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, &
+      dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, &
+      device, dtype, stat, errmsg) result(out)
+    class(*), intent(in), optional :: d_model
+    class(*), intent(in), optional :: nhead
+    class(*), intent(in), optional :: num_encoder_layers
+    class(*), intent(in), optional :: num_decoder_layers
+    class(*), intent(in), optional :: dim_feedforward
+    real(real64), intent(in), optional :: dropout
+    character(*), intent(in), optional :: activation
+    real(real64), intent(in), optional :: layer_norm_eps
+    logical, intent(in), optional :: batch_first
+    logical, intent(in), optional :: norm_first
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 76)
+    if (present(d_model)) call give(f, 0, d_model)
+    if (present(nhead)) call give(f, 1, nhead)
+    if (present(num_encoder_layers)) call give(f, 2, num_encoder_layers)
+    if (present(num_decoder_layers)) call give(f, 3, num_decoder_layers)
+    if (present(dim_feedforward)) call give(f, 4, dim_feedforward)
+    if (present(dropout)) call give(f, 5, dropout)
+    if (present(activation)) call give(f, 6, activation)
+    if (present(layer_norm_eps)) call give(f, 7, layer_norm_eps)
+    if (present(batch_first)) call give(f, 8, batch_first)
+    if (present(norm_first)) call give(f, 9, norm_first)
+    if (present(bias)) call give(f, 10, bias)
+    if (present(device)) call give(f, 11, device)
+    if (present(dtype)) call give(f, 12, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
   ! nn_mse_loss: (input - target) squared. The module.
   function dt_nn_mse_loss(reduction, stat, errmsg) result(out)
     integer, intent(in), optional :: reduction
@@ -6778,7 +7057,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 73)
+    call dtf_begin(f, 77)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6792,7 +7071,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 74)
+    call dtf_begin(f, 78)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6809,7 +7088,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 75)
+    call dtf_begin(f, 79)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -6830,7 +7109,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 76)
+    call dtf_begin(f, 80)
     if (present(weight)) call give(f, 0, weight)
     if (present(ignore_index)) call give(f, 1, ignore_index)
     if (present(reduction)) call give(f, 2, reduction)
@@ -6849,7 +7128,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 77)
+    call dtf_begin(f, 81)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -6866,7 +7145,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 78)
+    call dtf_begin(f, 82)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
     if (present(pos_weight)) call give(f, 2, pos_weight)
@@ -6884,7 +7163,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 79)
+    call dtf_begin(f, 83)
     if (present(reduction)) call give(f, 0, reduction)
     if (present(beta)) call give(f, 1, beta)
     call finish(f, stat, errmsg)
@@ -6901,7 +7180,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 80)
+    call dtf_begin(f, 84)
     if (present(reduction)) call give(f, 0, reduction)
     if (present(delta)) call give(f, 1, delta)
     call finish(f, stat, errmsg)
@@ -6918,7 +7197,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 81)
+    call dtf_begin(f, 85)
     if (present(reduction)) call give(f, 0, reduction)
     if (present(log_target)) call give(f, 1, log_target)
     call finish(f, stat, errmsg)
@@ -6937,7 +7216,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 82)
+    call dtf_begin(f, 86)
     if (present(log_input)) call give(f, 0, log_input)
     if (present(full)) call give(f, 1, full)
     if (present(eps)) call give(f, 2, eps)
@@ -6957,7 +7236,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 83)
+    call dtf_begin(f, 87)
     if (present(full)) call give(f, 0, full)
     if (present(eps)) call give(f, 1, eps)
     if (present(reduction)) call give(f, 2, reduction)
@@ -6973,7 +7252,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 84)
+    call dtf_begin(f, 88)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -6989,7 +7268,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 85)
+    call dtf_begin(f, 89)
     if (present(margin)) call give(f, 0, margin)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -7006,7 +7285,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 86)
+    call dtf_begin(f, 90)
     if (present(margin)) call give(f, 0, margin)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -7023,7 +7302,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 87)
+    call dtf_begin(f, 91)
     if (present(margin)) call give(f, 0, margin)
     if (present(reduction)) call give(f, 1, reduction)
     call finish(f, stat, errmsg)
@@ -7043,7 +7322,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 88)
+    call dtf_begin(f, 92)
     if (present(margin)) call give(f, 0, margin)
     if (present(p)) call give(f, 1, p)
     if (present(eps)) call give(f, 2, eps)
@@ -7065,7 +7344,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 89)
+    call dtf_begin(f, 93)
     if (present(p)) call give(f, 0, p)
     if (present(margin)) call give(f, 1, margin)
     if (present(weight)) call give(f, 2, weight)
@@ -7083,7 +7362,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 90)
+    call dtf_begin(f, 94)
     if (present(reduction)) call give(f, 0, reduction)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7099,9 +7378,192 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 91)
+    call dtf_begin(f, 95)
     if (present(weight)) call give(f, 0, weight)
     if (present(reduction)) call give(f, 1, reduction)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_rnn: The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied
+  ! to, [time, batch, input_size], [batch, time, input_size] with batch_first, or [time,
+  ! input_size]; and the state that it begins with, absent for zeros. Outputs: the hidden states
+  ! of the last layer, and what those of all layers and directions end with. Parameters:
+  ! weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other
+  ! direction weight_ih_l0_reverse. The module.
+  function dt_nn_rnn(input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, &
+      dropout, bidirectional, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: input_size
+    class(*), intent(in) :: hidden_size
+    class(*), intent(in), optional :: num_layers
+    character(*), intent(in), optional :: nonlinearity
+    logical, intent(in), optional :: bias
+    logical, intent(in), optional :: batch_first
+    real(real64), intent(in), optional :: dropout
+    logical, intent(in), optional :: bidirectional
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 96)
+    call give(f, 0, input_size)
+    call give(f, 1, hidden_size)
+    if (present(num_layers)) call give(f, 2, num_layers)
+    if (present(nonlinearity)) call give(f, 3, nonlinearity)
+    if (present(bias)) call give(f, 4, bias)
+    if (present(batch_first)) call give(f, 5, batch_first)
+    if (present(dropout)) call give(f, 6, dropout)
+    if (present(bidirectional)) call give(f, 7, bidirectional)
+    if (present(device)) call give(f, 8, device)
+    if (present(dtype)) call give(f, 9, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_lstm: Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time,
+  ! batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+  ! hidden state and the cells that it begins with, absent for zeros. Outputs: the hidden states
+  ! of the last layer, and what hidden states and cells of all layers and directions end with.
+  ! Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and with proj_size weight_hr_l0
+  ! of layer 0, and so on; of the other direction weight_ih_l0_reverse. The module.
+  function dt_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, &
+      bidirectional, proj_size, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: input_size
+    class(*), intent(in) :: hidden_size
+    class(*), intent(in), optional :: num_layers
+    logical, intent(in), optional :: bias
+    logical, intent(in), optional :: batch_first
+    real(real64), intent(in), optional :: dropout
+    logical, intent(in), optional :: bidirectional
+    class(*), intent(in), optional :: proj_size
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 97)
+    call give(f, 0, input_size)
+    call give(f, 1, hidden_size)
+    if (present(num_layers)) call give(f, 2, num_layers)
+    if (present(bias)) call give(f, 3, bias)
+    if (present(batch_first)) call give(f, 4, batch_first)
+    if (present(dropout)) call give(f, 5, dropout)
+    if (present(bidirectional)) call give(f, 6, bidirectional)
+    if (present(proj_size)) call give(f, 7, proj_size)
+    if (present(device)) call give(f, 8, device)
+    if (present(dtype)) call give(f, 9, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_gru: Gated recurrent units; gru has the formulas. Input: what it is applied to, [time,
+  ! batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+  ! state that it begins with, absent for zeros. Outputs: the hidden states of the last layer, and
+  ! what those of all layers and directions end with. Parameters: weight_ih_l0, weight_hh_l0,
+  ! bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction weight_ih_l0_reverse. The
+  ! module.
+  function dt_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, &
+      bidirectional, device, dtype, stat, errmsg) result(out)
+    class(*), intent(in) :: input_size
+    class(*), intent(in) :: hidden_size
+    class(*), intent(in), optional :: num_layers
+    logical, intent(in), optional :: bias
+    logical, intent(in), optional :: batch_first
+    real(real64), intent(in), optional :: dropout
+    logical, intent(in), optional :: bidirectional
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 98)
+    call give(f, 0, input_size)
+    call give(f, 1, hidden_size)
+    if (present(num_layers)) call give(f, 2, num_layers)
+    if (present(bias)) call give(f, 3, bias)
+    if (present(batch_first)) call give(f, 4, batch_first)
+    if (present(dropout)) call give(f, 5, dropout)
+    if (present(bidirectional)) call give(f, 6, bidirectional)
+    if (present(device)) call give(f, 7, device)
+    if (present(dtype)) call give(f, 8, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_rnn_cell: One time step of a recurrent network; rnn_tanh has the formulas. The module.
+  function dt_nn_rnn_cell(input_size, hidden_size, bias, nonlinearity, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: input_size
+    class(*), intent(in) :: hidden_size
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: nonlinearity
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 99)
+    call give(f, 0, input_size)
+    call give(f, 1, hidden_size)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(nonlinearity)) call give(f, 3, nonlinearity)
+    if (present(device)) call give(f, 4, device)
+    if (present(dtype)) call give(f, 5, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_lstm_cell: One time step of long short-term memory; lstm has the formulas. The module.
+  function dt_nn_lstm_cell(input_size, hidden_size, bias, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: input_size
+    class(*), intent(in) :: hidden_size
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 100)
+    call give(f, 0, input_size)
+    call give(f, 1, hidden_size)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(device)) call give(f, 3, device)
+    if (present(dtype)) call give(f, 4, dtype)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! nn_gru_cell: One time step of gated recurrent units; gru has the formulas. The module.
+  function dt_nn_gru_cell(input_size, hidden_size, bias, device, dtype, stat, &
+      errmsg) result(out)
+    class(*), intent(in) :: input_size
+    class(*), intent(in) :: hidden_size
+    logical, intent(in), optional :: bias
+    character(*), intent(in), optional :: device
+    integer, intent(in), optional :: dtype
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_module) :: out
+    type(frame) :: f
+    call dtf_begin(f, 101)
+    call give(f, 0, input_size)
+    call give(f, 1, hidden_size)
+    if (present(bias)) call give(f, 2, bias)
+    if (present(device)) call give(f, 3, device)
+    if (present(dtype)) call give(f, 4, dtype)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -7115,7 +7577,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 92)
+    call dtf_begin(f, 102)
     call give(f, 0, dim)
     call give_list(f, 1, unflattened_size)
     call finish(f, stat, errmsg)
@@ -7135,7 +7597,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 93)
+    call dtf_begin(f, 103)
     call give_list(f, 0, output_size)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -7156,7 +7618,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 94)
+    call dtf_begin(f, 104)
     call give_list(f, 0, kernel_size)
     if (present(dilation)) call give_list(f, 1, dilation)
     if (present(padding)) call give_list(f, 2, padding)
@@ -7173,7 +7635,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 95)
+    call dtf_begin(f, 105)
     call give(f, 0, upscale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7187,7 +7649,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 96)
+    call dtf_begin(f, 106)
     call give(f, 0, downscale_factor)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7202,7 +7664,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 97)
+    call dtf_begin(f, 107)
     call give(f, 0, groups)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7216,7 +7678,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 98)
+    call dtf_begin(f, 108)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7230,7 +7692,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 99)
+    call dtf_begin(f, 109)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7244,7 +7706,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 100)
+    call dtf_begin(f, 110)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7259,7 +7721,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 101)
+    call dtf_begin(f, 111)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -7275,7 +7737,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 102)
+    call dtf_begin(f, 112)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -7291,7 +7753,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 103)
+    call dtf_begin(f, 113)
     call give_list(f, 0, padding)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -7307,7 +7769,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 104)
+    call dtf_begin(f, 114)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7322,7 +7784,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 105)
+    call dtf_begin(f, 115)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7337,7 +7799,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 106)
+    call dtf_begin(f, 116)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7351,7 +7813,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 107)
+    call dtf_begin(f, 117)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7365,7 +7827,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 108)
+    call dtf_begin(f, 118)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7379,7 +7841,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 109)
+    call dtf_begin(f, 119)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7394,7 +7856,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 110)
+    call dtf_begin(f, 120)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7409,7 +7871,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 111)
+    call dtf_begin(f, 121)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7424,7 +7886,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 112)
+    call dtf_begin(f, 122)
     call give_list(f, 0, padding)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -7445,7 +7907,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 113)
+    call dtf_begin(f, 123)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(momentum)) call give(f, 2, momentum)
@@ -7474,7 +7936,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 114)
+    call dtf_begin(f, 124)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -7504,7 +7966,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 115)
+    call dtf_begin(f, 125)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -7534,7 +7996,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 116)
+    call dtf_begin(f, 126)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(alpha)) call give(f, 2, alpha)
@@ -7562,7 +8024,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 117)
+    call dtf_begin(f, 127)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lr_decay)) call give(f, 2, lr_decay)
@@ -7588,7 +8050,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 118)
+    call dtf_begin(f, 128)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(rho)) call give(f, 2, rho)
@@ -7614,7 +8076,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 119)
+    call dtf_begin(f, 129)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -7643,7 +8105,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 120)
+    call dtf_begin(f, 130)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -7673,7 +8135,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 121)
+    call dtf_begin(f, 131)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(beta1)) call give(f, 2, beta1)
@@ -7702,7 +8164,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 122)
+    call dtf_begin(f, 132)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(lambd)) call give(f, 2, lambd)
@@ -7729,7 +8191,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_optimizer) :: out
     type(frame) :: f
-    call dtf_begin(f, 123)
+    call dtf_begin(f, 133)
     call give_list(f, 0, params)
     if (present(lr)) call give(f, 1, lr)
     if (present(etaminus)) call give(f, 2, etaminus)
@@ -7751,7 +8213,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 124)
+    call dtf_begin(f, 134)
     call give(f, 0, optimizer)
     call give(f, 1, step_size)
     if (present(gamma)) call give(f, 2, gamma)
@@ -7769,7 +8231,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 125)
+    call dtf_begin(f, 135)
     call give(f, 0, optimizer)
     call give_list(f, 1, milestones)
     if (present(gamma)) call give(f, 2, gamma)
@@ -7787,7 +8249,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 126)
+    call dtf_begin(f, 136)
     call give(f, 0, optimizer)
     if (present(factor)) call give(f, 1, factor)
     if (present(total_iters)) call give(f, 2, total_iters)
@@ -7807,7 +8269,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 127)
+    call dtf_begin(f, 137)
     call give(f, 0, optimizer)
     if (present(start_factor)) call give(f, 1, start_factor)
     if (present(end_factor)) call give(f, 2, end_factor)
@@ -7825,7 +8287,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 128)
+    call dtf_begin(f, 138)
     call give(f, 0, optimizer)
     call give(f, 1, gamma)
     call finish(f, stat, errmsg)
@@ -7842,7 +8304,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 129)
+    call dtf_begin(f, 139)
     call give(f, 0, optimizer)
     if (present(total_iters)) call give(f, 1, total_iters)
     if (present(power)) call give(f, 2, power)
@@ -7860,7 +8322,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_lr_scheduler) :: out
     type(frame) :: f
-    call dtf_begin(f, 130)
+    call dtf_begin(f, 140)
     call give(f, 0, optimizer)
     call give(f, 1, t_max)
     if (present(eta_min)) call give(f, 2, eta_min)
@@ -7868,6 +8330,108 @@ contains
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
   end function
+
+  ! scaled_dot_product_attention: softmax(scale * query @ key.T + mask) @ value (arXiv
+  ! 1706.03762). A query that may look nowhere gives zeros. [..., queries, features of the
+  ! values].
+  function dt_scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal, &
+      scale, enable_gqa, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: query
+    type(dt_tensor), intent(in) :: key
+    type(dt_tensor), intent(in) :: value
+    type(dt_tensor), intent(in), optional :: attn_mask
+    real(real64), intent(in), optional :: dropout_p
+    logical, intent(in), optional :: is_causal
+    real(real64), intent(in), optional :: scale
+    logical, intent(in), optional :: enable_gqa
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 141)
+    call give(f, 0, query)
+    call give(f, 1, key)
+    call give(f, 2, value)
+    if (present(attn_mask)) call give(f, 3, attn_mask)
+    if (present(dropout_p)) call give(f, 4, dropout_p)
+    if (present(is_causal)) call give(f, 5, is_causal)
+    if (present(scale)) call give(f, 6, scale)
+    if (present(enable_gqa)) call give(f, 7, enable_gqa)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! multi_head_attention_forward: Attention of several heads (arXiv 1706.03762): queries, keys and
+  ! values are projected and cut into heads, scaled_dot_product_attention is applied to each, and
+  ! what they give is put together and projected again. The output, of the query's shape; and with
+  ! need_weights the weights, [batch, queries, keys] or [batch, num_heads, queries, keys].
+  subroutine dt_multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, &
+      in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, &
+      out_proj_bias, output, weights, training, key_padding_mask, need_weights, attn_mask, &
+      use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, &
+      static_v, average_attn_weights, is_causal, stat, errmsg)
+    type(dt_tensor), intent(in) :: query
+    type(dt_tensor), intent(in) :: key
+    type(dt_tensor), intent(in) :: value
+    class(*), intent(in) :: embed_dim_to_check
+    class(*), intent(in) :: num_heads
+    type(dt_tensor), intent(in), optional :: in_proj_weight
+    type(dt_tensor), intent(in), optional :: in_proj_bias
+    type(dt_tensor), intent(in), optional :: bias_k
+    type(dt_tensor), intent(in), optional :: bias_v
+    logical, intent(in) :: add_zero_attn
+    real(real64), intent(in) :: dropout_p
+    type(dt_tensor), intent(in) :: out_proj_weight
+    type(dt_tensor), intent(in), optional :: out_proj_bias
+    logical, intent(in), optional :: training
+    type(dt_tensor), intent(in), optional :: key_padding_mask
+    logical, intent(in), optional :: need_weights
+    type(dt_tensor), intent(in), optional :: attn_mask
+    logical, intent(in), optional :: use_separate_proj_weight
+    type(dt_tensor), intent(in), optional :: q_proj_weight
+    type(dt_tensor), intent(in), optional :: k_proj_weight
+    type(dt_tensor), intent(in), optional :: v_proj_weight
+    type(dt_tensor), intent(in), optional :: static_k
+    type(dt_tensor), intent(in), optional :: static_v
+    logical, intent(in), optional :: average_attn_weights
+    logical, intent(in), optional :: is_causal
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: weights
+    type(frame) :: f
+    call dtf_begin(f, 142)
+    call give(f, 0, query)
+    call give(f, 1, key)
+    call give(f, 2, value)
+    call give(f, 3, embed_dim_to_check)
+    call give(f, 4, num_heads)
+    if (present(in_proj_weight)) call give(f, 5, in_proj_weight)
+    if (present(in_proj_bias)) call give(f, 6, in_proj_bias)
+    if (present(bias_k)) call give(f, 7, bias_k)
+    if (present(bias_v)) call give(f, 8, bias_v)
+    call give(f, 9, add_zero_attn)
+    call give(f, 10, dropout_p)
+    call give(f, 11, out_proj_weight)
+    if (present(out_proj_bias)) call give(f, 12, out_proj_bias)
+    if (present(training)) call give(f, 13, training)
+    if (present(key_padding_mask)) call give(f, 14, key_padding_mask)
+    if (present(need_weights)) call give(f, 15, need_weights)
+    if (present(attn_mask)) call give(f, 16, attn_mask)
+    if (present(use_separate_proj_weight)) call give(f, 17, use_separate_proj_weight)
+    if (present(q_proj_weight)) call give(f, 18, q_proj_weight)
+    if (present(k_proj_weight)) call give(f, 19, k_proj_weight)
+    if (present(v_proj_weight)) call give(f, 20, v_proj_weight)
+    if (present(static_k)) call give(f, 21, static_k)
+    if (present(static_v)) call give(f, 22, static_v)
+    if (present(average_attn_weights)) call give(f, 23, average_attn_weights)
+    if (present(is_causal)) call give(f, 24, is_causal)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(weights, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
 
   ! tensor_backward: Adds gradients with respect to the leaves to their .grad. If it fails, some
   ! of them may have been added.
@@ -7881,7 +8445,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 131)
+    call dtf_begin(f, 143)
     call give(f, 0, input)
     if (present(gradient)) call give(f, 1, gradient)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -7902,7 +8466,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 132)
+    call dtf_begin(f, 144)
     call give_list(f, 0, tensors)
     if (present(grad_tensors)) call give_list(f, 1, grad_tensors)
     if (present(retain_graph)) call give(f, 2, retain_graph)
@@ -7926,7 +8490,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 133)
+    call dtf_begin(f, 145)
     call give_list(f, 0, outputs)
     call give_list(f, 1, inputs)
     if (present(grad_outputs)) call give_list(f, 2, grad_outputs)
@@ -7946,7 +8510,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 134)
+    call dtf_begin(f, 146)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -7963,7 +8527,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_hook) :: out
     type(frame) :: f
-    call dtf_begin(f, 135)
+    call dtf_begin(f, 147)
     call give(f, 0, input)
     call give_procedure(f, 1, c_funloc(hook))
     call finish(f, stat, errmsg)
@@ -7977,7 +8541,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 136)
+    call dtf_begin(f, 148)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -7997,7 +8561,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 137)
+    call dtf_begin(f, 149)
     if (present(name)) call give(f, 0, name)
     call give_list(f, 1, inputs)
     call give_list(f, 2, outputs)
@@ -8025,7 +8589,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 138)
+    call dtf_begin(f, 150)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8052,7 +8616,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 139)
+    call dtf_begin(f, 151)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8082,7 +8646,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 140)
+    call dtf_begin(f, 152)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8112,7 +8676,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 141)
+    call dtf_begin(f, 153)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8139,7 +8703,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 142)
+    call dtf_begin(f, 154)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8170,7 +8734,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 143)
+    call dtf_begin(f, 155)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8200,7 +8764,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 144)
+    call dtf_begin(f, 156)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8227,7 +8791,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 145)
+    call dtf_begin(f, 157)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8258,7 +8822,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 146)
+    call dtf_begin(f, 158)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -8283,7 +8847,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 147)
+    call dtf_begin(f, 159)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8306,7 +8870,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 148)
+    call dtf_begin(f, 160)
     call give_list(f, 0, size)
     call give_list(f, 1, stride)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8331,7 +8895,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 149)
+    call dtf_begin(f, 161)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -8353,7 +8917,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 150)
+    call dtf_begin(f, 162)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8373,7 +8937,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 151)
+    call dtf_begin(f, 163)
     call give_list(f, 0, size)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8394,7 +8958,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 152)
+    call dtf_begin(f, 164)
     call give_list(f, 0, size)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8417,7 +8981,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 153)
+    call dtf_begin(f, 165)
     call give(f, 0, start)
     call give(f, 1, end)
     if (present(step)) call give(f, 2, step)
@@ -8442,7 +9006,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 154)
+    call dtf_begin(f, 166)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -8468,7 +9032,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 155)
+    call dtf_begin(f, 167)
     call give(f, 0, start)
     call give(f, 1, end)
     call give(f, 2, steps)
@@ -8492,7 +9056,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 156)
+    call dtf_begin(f, 168)
     call give(f, 0, n)
     if (present(m)) call give(f, 1, m)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8513,7 +9077,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 157)
+    call dtf_begin(f, 169)
     call give(f, 0, s)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8535,7 +9099,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 158)
+    call dtf_begin(f, 170)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8558,7 +9122,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 159)
+    call dtf_begin(f, 171)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8581,7 +9145,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 160)
+    call dtf_begin(f, 172)
     call give(f, 0, input)
     if (present(dtype)) call give(f, 1, dtype)
     if (present(device)) call give(f, 2, device)
@@ -8605,7 +9169,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 161)
+    call dtf_begin(f, 173)
     call give(f, 0, input)
     call give(f, 1, fill_value)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8628,7 +9192,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 162)
+    call dtf_begin(f, 174)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8650,7 +9214,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 163)
+    call dtf_begin(f, 175)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8672,7 +9236,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 164)
+    call dtf_begin(f, 176)
     call give(f, 0, input)
     call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8696,7 +9260,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 165)
+    call dtf_begin(f, 177)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give(f, 2, fill_value)
@@ -8719,7 +9283,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 166)
+    call dtf_begin(f, 178)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8739,7 +9303,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 167)
+    call dtf_begin(f, 179)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(device)) call give(f, 2, device)
@@ -8759,7 +9323,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 168)
+    call dtf_begin(f, 180)
     call give_list(f, 0, data)
     if (present(size)) call give_list(f, 1, size)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8778,7 +9342,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 169)
+    call dtf_begin(f, 181)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -8793,7 +9357,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 170)
+    call dtf_begin(f, 182)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -8808,7 +9372,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 171)
+    call dtf_begin(f, 183)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -8829,7 +9393,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 172)
+    call dtf_begin(f, 184)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -8849,7 +9413,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 173)
+    call dtf_begin(f, 185)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -8867,7 +9431,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 174)
+    call dtf_begin(f, 186)
     call give(f, 0, input)
     if (present(device)) call give(f, 1, device)
     if (present(non_blocking)) call give(f, 2, non_blocking)
@@ -8885,7 +9449,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 175)
+    call dtf_begin(f, 187)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -8901,7 +9465,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 176)
+    call dtf_begin(f, 188)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(non_blocking)) call give(f, 2, non_blocking)
@@ -8916,7 +9480,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 177)
+    call dtf_begin(f, 189)
     call give(f, 0, input)
     call give(f, 1, value)
     call finish(f, stat, errmsg)
@@ -8929,7 +9493,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 178)
+    call dtf_begin(f, 190)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -8942,7 +9506,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_dataset) :: out
     type(frame) :: f
-    call dtf_begin(f, 179)
+    call dtf_begin(f, 191)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -8956,7 +9520,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 180)
+    call dtf_begin(f, 192)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -8977,7 +9541,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_data_loader) :: out
     type(frame) :: f
-    call dtf_begin(f, 181)
+    call dtf_begin(f, 193)
     call give(f, 0, dataset)
     if (present(batch_size)) call give(f, 1, batch_size)
     if (present(shuffle)) call give(f, 2, shuffle)
@@ -8997,7 +9561,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 182)
+    call dtf_begin(f, 194)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -9010,7 +9574,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 183)
+    call dtf_begin(f, 195)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9024,7 +9588,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 184)
+    call dtf_begin(f, 196)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -9039,7 +9603,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 185)
+    call dtf_begin(f, 197)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9055,7 +9619,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 186)
+    call dtf_begin(f, 198)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -9073,7 +9637,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 187)
+    call dtf_begin(f, 199)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -9092,7 +9656,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 188)
+    call dtf_begin(f, 200)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
@@ -9109,7 +9673,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 189)
+    call dtf_begin(f, 201)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, out)
@@ -9126,7 +9690,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 190)
+    call dtf_begin(f, 202)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -9146,7 +9710,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 191)
+    call dtf_begin(f, 203)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     if (present(progress)) call give_procedure(f, 3, c_funloc(progress))
@@ -9163,7 +9727,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 192)
+    call dtf_begin(f, 204)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, out)
@@ -9178,7 +9742,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 193)
+    call dtf_begin(f, 205)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, records)
@@ -9194,7 +9758,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 194)
+    call dtf_begin(f, 206)
     call give_texts(f, 0, names)
     call give_list(f, 1, records)
     call finish(f, stat, errmsg)
@@ -9211,7 +9775,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: records
     type(frame) :: f
-    call dtf_begin(f, 195)
+    call dtf_begin(f, 207)
     call give(f, 0, path)
     if (present(mmap)) call give(f, 1, mmap)
     call finish(f, stat, errmsg)
@@ -9228,7 +9792,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: records
     type(frame) :: f
-    call dtf_begin(f, 196)
+    call dtf_begin(f, 208)
     call give(f, 0, data)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -9243,7 +9807,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 197)
+    call dtf_begin(f, 209)
     call give(f, 0, path)
     call give(f, 1, array)
     call finish(f, stat, errmsg)
@@ -9257,7 +9821,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 198)
+    call dtf_begin(f, 210)
     call give(f, 0, path)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9272,7 +9836,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 199)
+    call dtf_begin(f, 211)
     call give(f, 0, path)
     call give_texts(f, 1, names)
     call give_list(f, 2, arrays)
@@ -9289,7 +9853,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: arrays
     type(frame) :: f
-    call dtf_begin(f, 200)
+    call dtf_begin(f, 212)
     call give(f, 0, path)
     if (present(only)) call give_texts(f, 1, only)
     call finish(f, stat, errmsg)
@@ -9316,7 +9880,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     character(:), allocatable, dimension(:), intent(out) :: labels
     type(frame) :: f
-    call dtf_begin(f, 201)
+    call dtf_begin(f, 213)
     call give(f, 0, path)
     if (present(columns)) call give_texts(f, 1, columns)
     if (present(delimiter)) call give(f, 2, delimiter)
@@ -9337,7 +9901,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 202)
+    call dtf_begin(f, 214)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -9350,7 +9914,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 203)
+    call dtf_begin(f, 215)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -9362,7 +9926,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 204)
+    call dtf_begin(f, 216)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -9374,7 +9938,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 205)
+    call dtf_begin(f, 217)
     call give(f, 0, index)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9388,7 +9952,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 206)
+    call dtf_begin(f, 218)
     call give(f, 0, text)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -9402,7 +9966,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 207)
+    call dtf_begin(f, 219)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -9417,7 +9981,7 @@ contains
     integer(int64), intent(out) :: major
     integer(int64), intent(out) :: minor
     type(frame) :: f
-    call dtf_begin(f, 208)
+    call dtf_begin(f, 220)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     major = f%results(0)
@@ -9438,7 +10002,7 @@ contains
     integer(int64), intent(out) :: multi_processor_count
     integer(int64), intent(out) :: total_memory
     type(frame) :: f
-    call dtf_begin(f, 209)
+    call dtf_begin(f, 221)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call take_text(f, 0, name)
@@ -9461,7 +10025,7 @@ contains
     integer(int64), intent(out) :: peak_allocated
     integer(int64), intent(out) :: peak_reserved
     type(frame) :: f
-    call dtf_begin(f, 210)
+    call dtf_begin(f, 222)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     free = f%results(0)
@@ -9478,7 +10042,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 211)
+    call dtf_begin(f, 223)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9492,7 +10056,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 212)
+    call dtf_begin(f, 224)
     call give(f, 0, matmul)
     call give(f, 1, convolution)
     call finish(f, stat, errmsg)
@@ -9506,7 +10070,7 @@ contains
     logical, intent(out) :: matmul
     logical, intent(out) :: convolution
     type(frame) :: f
-    call dtf_begin(f, 213)
+    call dtf_begin(f, 225)
     call finish(f, stat, errmsg)
     matmul = f%results(0) /= 0
     convolution = f%results(1) /= 0
@@ -9520,7 +10084,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 214)
+    call dtf_begin(f, 226)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9534,7 +10098,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 215)
+    call dtf_begin(f, 227)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -9549,7 +10113,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 216)
+    call dtf_begin(f, 228)
     if (present(device)) call give(f, 0, device)
     if (present(priority)) call give(f, 1, priority)
     call finish(f, stat, errmsg)
@@ -9565,7 +10129,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 217)
+    call dtf_begin(f, 229)
     call give(f, 0, device)
     call give(f, 1, native)
     call finish(f, stat, errmsg)
@@ -9580,7 +10144,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 218)
+    call dtf_begin(f, 230)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9594,7 +10158,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_stream) :: out
     type(frame) :: f
-    call dtf_begin(f, 219)
+    call dtf_begin(f, 231)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9608,7 +10172,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 220)
+    call dtf_begin(f, 232)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -9623,7 +10187,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 221)
+    call dtf_begin(f, 233)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -9637,7 +10201,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 222)
+    call dtf_begin(f, 234)
     call give(f, 0, device)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -9650,7 +10214,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 223)
+    call dtf_begin(f, 235)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9663,7 +10227,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 224)
+    call dtf_begin(f, 236)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -9678,7 +10242,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 225)
+    call dtf_begin(f, 237)
     call give(f, 0, input)
     call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -9693,7 +10257,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_event) :: out
     type(frame) :: f
-    call dtf_begin(f, 226)
+    call dtf_begin(f, 238)
     if (present(device)) call give(f, 0, device)
     if (present(timing)) call give(f, 1, timing)
     call finish(f, stat, errmsg)
@@ -9708,7 +10272,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 227)
+    call dtf_begin(f, 239)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -9722,7 +10286,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 228)
+    call dtf_begin(f, 240)
     call give(f, 0, self)
     if (present(stream)) call give(f, 1, stream)
     call finish(f, stat, errmsg)
@@ -9736,7 +10300,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 229)
+    call dtf_begin(f, 241)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -9749,7 +10313,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 230)
+    call dtf_begin(f, 242)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9762,7 +10326,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 231)
+    call dtf_begin(f, 243)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -9777,7 +10341,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 232)
+    call dtf_begin(f, 244)
     call give(f, 0, self)
     call give(f, 1, end)
     call finish(f, stat, errmsg)
@@ -9792,7 +10356,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_graph) :: out
     type(frame) :: f
-    call dtf_begin(f, 233)
+    call dtf_begin(f, 245)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -9807,7 +10371,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 234)
+    call dtf_begin(f, 246)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9819,7 +10383,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 235)
+    call dtf_begin(f, 247)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9831,7 +10395,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 236)
+    call dtf_begin(f, 248)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9844,7 +10408,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 237)
+    call dtf_begin(f, 249)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -9856,7 +10420,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 238)
+    call dtf_begin(f, 250)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -9871,7 +10435,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 239)
+    call dtf_begin(f, 251)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call finish(f, stat, errmsg)
@@ -9889,7 +10453,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 240)
+    call dtf_begin(f, 252)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -9908,7 +10472,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 241)
+    call dtf_begin(f, 253)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     call give(f, 2, values)
@@ -9926,7 +10490,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 242)
+    call dtf_begin(f, 254)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9946,7 +10510,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 243)
+    call dtf_begin(f, 255)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9967,7 +10531,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 244)
+    call dtf_begin(f, 256)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -9987,7 +10551,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 245)
+    call dtf_begin(f, 257)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10008,7 +10572,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 246)
+    call dtf_begin(f, 258)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10027,7 +10591,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 247)
+    call dtf_begin(f, 259)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10046,7 +10610,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 248)
+    call dtf_begin(f, 260)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10065,7 +10629,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 249)
+    call dtf_begin(f, 261)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10088,7 +10652,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 250)
+    call dtf_begin(f, 262)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10111,7 +10675,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 251)
+    call dtf_begin(f, 263)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10135,7 +10699,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 252)
+    call dtf_begin(f, 264)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10158,7 +10722,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 253)
+    call dtf_begin(f, 265)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10179,7 +10743,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 254)
+    call dtf_begin(f, 266)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10198,7 +10762,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 255)
+    call dtf_begin(f, 267)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10217,7 +10781,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 256)
+    call dtf_begin(f, 268)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10236,7 +10800,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 257)
+    call dtf_begin(f, 269)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -10255,7 +10819,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 258)
+    call dtf_begin(f, 270)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, source)
@@ -10272,7 +10836,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 259)
+    call dtf_begin(f, 271)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, source)
@@ -10288,7 +10852,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 260)
+    call dtf_begin(f, 272)
     call give(f, 0, input)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -10305,7 +10869,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 261)
+    call dtf_begin(f, 273)
     call give(f, 0, input)
     call give(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -10324,7 +10888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 262)
+    call dtf_begin(f, 274)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, source)
@@ -10343,7 +10907,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 263)
+    call dtf_begin(f, 275)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, source)
@@ -10362,7 +10926,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 264)
+    call dtf_begin(f, 276)
     call give(f, 0, input)
     call give(f, 1, size)
     if (present(fill_value)) call give(f, 2, fill_value)
@@ -10379,7 +10943,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 265)
+    call dtf_begin(f, 277)
     call give(f, 0, input)
     call give(f, 1, mask)
     call finish(f, stat, errmsg)
@@ -10394,7 +10958,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 266)
+    call dtf_begin(f, 278)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -10409,7 +10973,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 267)
+    call dtf_begin(f, 279)
     call give(f, 0, input)
     if (present(num_classes)) call give(f, 1, num_classes)
     call finish(f, stat, errmsg)
@@ -10425,7 +10989,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 268)
+    call dtf_begin(f, 280)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -10440,7 +11004,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 269)
+    call dtf_begin(f, 281)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -10455,7 +11019,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 270)
+    call dtf_begin(f, 282)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -10470,7 +11034,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 271)
+    call dtf_begin(f, 283)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -10486,7 +11050,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 272)
+    call dtf_begin(f, 284)
     call give(f, 0, input)
     call give(f, 1, index)
     if (present(tensors)) call give_list(f, 2, tensors)
@@ -10504,7 +11068,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 273)
+    call dtf_begin(f, 285)
     call give(f, 0, input)
     call give(f, 1, index)
     call give(f, 2, value)
@@ -10521,7 +11085,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 274)
+    call dtf_begin(f, 286)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10537,7 +11101,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 275)
+    call dtf_begin(f, 287)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -10553,7 +11117,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 276)
+    call dtf_begin(f, 288)
     call give(f, 0, input)
     call give(f, 1, mat2)
     call finish(f, stat, errmsg)
@@ -10572,7 +11136,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 277)
+    call dtf_begin(f, 289)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -10593,7 +11157,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 278)
+    call dtf_begin(f, 290)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -10614,7 +11178,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 279)
+    call dtf_begin(f, 291)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -10635,7 +11199,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 280)
+    call dtf_begin(f, 292)
     call give(f, 0, input)
     call give(f, 1, batch1)
     call give(f, 2, batch2)
@@ -10653,7 +11217,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 281)
+    call dtf_begin(f, 293)
     call give(f, 0, input)
     call give(f, 1, vec)
     call finish(f, stat, errmsg)
@@ -10672,7 +11236,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 282)
+    call dtf_begin(f, 294)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -10693,7 +11257,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 283)
+    call dtf_begin(f, 295)
     call give(f, 0, input)
     call give(f, 1, mat)
     call give(f, 2, vec)
@@ -10711,7 +11275,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 284)
+    call dtf_begin(f, 296)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10727,7 +11291,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 285)
+    call dtf_begin(f, 297)
     call give(f, 0, input)
     call give(f, 1, tensor)
     call finish(f, stat, errmsg)
@@ -10746,7 +11310,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 286)
+    call dtf_begin(f, 298)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -10767,7 +11331,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 287)
+    call dtf_begin(f, 299)
     call give(f, 0, input)
     call give(f, 1, mat1)
     call give(f, 2, mat2)
@@ -10785,7 +11349,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 288)
+    call dtf_begin(f, 300)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -10804,7 +11368,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 289)
+    call dtf_begin(f, 301)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -10825,7 +11389,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 290)
+    call dtf_begin(f, 302)
     call give(f, 0, input)
     call give(f, 1, vec1)
     call give(f, 2, vec2)
@@ -10844,7 +11408,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 291)
+    call dtf_begin(f, 303)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10861,7 +11425,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 292)
+    call dtf_begin(f, 304)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -10878,7 +11442,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 293)
+    call dtf_begin(f, 305)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10895,7 +11459,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 294)
+    call dtf_begin(f, 306)
     call give(f, 0, equation)
     call give_list(f, 1, operands)
     call finish(f, stat, errmsg)
@@ -10912,7 +11476,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 295)
+    call dtf_begin(f, 307)
     call give(f, 0, a)
     call give(f, 1, b)
     if (present(dims)) call give(f, 2, dims)
@@ -10931,7 +11495,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 296)
+    call dtf_begin(f, 308)
     call give(f, 0, a)
     call give(f, 1, b)
     call give_list(f, 2, dims_a)
@@ -10951,7 +11515,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 297)
+    call dtf_begin(f, 309)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, weight)
@@ -10969,7 +11533,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 298)
+    call dtf_begin(f, 310)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -10985,7 +11549,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 299)
+    call dtf_begin(f, 311)
     call give(f, 0, input)
     call give(f, 1, n)
     call finish(f, stat, errmsg)
@@ -11001,7 +11565,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 300)
+    call dtf_begin(f, 312)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11015,7 +11579,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 301)
+    call dtf_begin(f, 313)
     call give_list(f, 0, matrices)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11029,7 +11593,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 302)
+    call dtf_begin(f, 314)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -11046,7 +11610,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 303)
+    call dtf_begin(f, 315)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -11065,7 +11629,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 304)
+    call dtf_begin(f, 316)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(dim)) call give(f, 2, dim)
@@ -11083,7 +11647,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 305)
+    call dtf_begin(f, 317)
     call give(f, 0, x)
     call give(f, 1, y)
     if (present(dim)) call give(f, 2, dim)
@@ -11103,7 +11667,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 306)
+    call dtf_begin(f, 318)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -11126,7 +11690,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 307)
+    call dtf_begin(f, 319)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -11148,7 +11712,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 308)
+    call dtf_begin(f, 320)
     call give(f, 0, input)
     if (present(ord)) call give(f, 1, ord)
     if (present(dim)) call give_list(f, 2, dim)
@@ -11169,7 +11733,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 309)
+    call dtf_begin(f, 321)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(dim)) call give(f, 2, dim)
@@ -11190,7 +11754,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 310)
+    call dtf_begin(f, 322)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -11210,7 +11774,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 311)
+    call dtf_begin(f, 323)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(p)) call give(f, 2, p)
@@ -11229,7 +11793,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 312)
+    call dtf_begin(f, 324)
     call give(f, 0, x1)
     call give(f, 1, x2)
     if (present(p)) call give(f, 2, p)
@@ -11248,7 +11812,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 313)
+    call dtf_begin(f, 325)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     call finish(f, stat, errmsg)
@@ -11266,7 +11830,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 314)
+    call dtf_begin(f, 326)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -11285,7 +11849,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 315)
+    call dtf_begin(f, 327)
     call give(f, 0, input)
     call give(f, 1, p)
     call give(f, 2, dim)
@@ -11304,7 +11868,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 316)
+    call dtf_begin(f, 328)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11324,7 +11888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 317)
+    call dtf_begin(f, 329)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11345,7 +11909,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 318)
+    call dtf_begin(f, 330)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11367,7 +11931,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 319)
+    call dtf_begin(f, 331)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11388,7 +11952,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 320)
+    call dtf_begin(f, 332)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11412,7 +11976,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 321)
+    call dtf_begin(f, 333)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(log_input)) call give(f, 2, log_input)
@@ -11438,7 +12002,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 322)
+    call dtf_begin(f, 334)
     call give(f, 0, input)
     call give(f, 1, target)
     call give(f, 2, var)
@@ -11459,7 +12023,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 323)
+    call dtf_begin(f, 335)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11479,7 +12043,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 324)
+    call dtf_begin(f, 336)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(margin)) call give(f, 2, margin)
@@ -11501,7 +12065,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 325)
+    call dtf_begin(f, 337)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, target)
@@ -11525,7 +12089,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 326)
+    call dtf_begin(f, 338)
     call give(f, 0, input1)
     call give(f, 1, input2)
     call give(f, 2, target)
@@ -11551,7 +12115,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 327)
+    call dtf_begin(f, 339)
     call give(f, 0, anchor)
     call give(f, 1, positive)
     call give(f, 2, negative)
@@ -11579,7 +12143,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 328)
+    call dtf_begin(f, 340)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(p)) call give(f, 2, p)
@@ -11601,7 +12165,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 329)
+    call dtf_begin(f, 341)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(reduction)) call give(f, 2, reduction)
@@ -11621,7 +12185,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 330)
+    call dtf_begin(f, 342)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -11642,7 +12206,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 331)
+    call dtf_begin(f, 343)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -11666,7 +12230,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 332)
+    call dtf_begin(f, 344)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -11689,7 +12253,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 333)
+    call dtf_begin(f, 345)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -11711,7 +12275,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 334)
+    call dtf_begin(f, 346)
     call give(f, 0, input)
     call give(f, 1, target)
     if (present(weight)) call give(f, 2, weight)
@@ -11731,7 +12295,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 335)
+    call dtf_begin(f, 347)
     call give(f, 0, self)
     call give(f, 1, input)
     if (present(target)) call give(f, 2, target)
@@ -11749,11 +12313,29 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 336)
+    call dtf_begin(f, 348)
     call give(f, 0, self)
     call give_list(f, 1, inputs)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! module_forward_outputs: Applies a module whose forward has several results. All that the
+  ! module computes, as the states of a recurrent network beside its outputs; of most modules one
+  ! tensor.
+  function dt_module_forward_outputs(self, inputs, stat, errmsg) result(out)
+    class(dt_module), intent(in) :: self
+    type(dt_tensor), intent(in) :: inputs(:)
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), allocatable, dimension(:) :: out
+    type(frame) :: f
+    call dtf_begin(f, 349)
+    call give(f, 0, self)
+    call give_list(f, 1, inputs)
+    call finish(f, stat, errmsg)
+    call take_tensors(f, 0, out)
     call dtf_end(f)
   end function
 
@@ -11764,7 +12346,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 337)
+    call dtf_begin(f, 350)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -11779,7 +12361,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 338)
+    call dtf_begin(f, 351)
     call give(f, 0, self)
     if (present(mode)) call give(f, 1, mode)
     call finish(f, stat, errmsg)
@@ -11793,7 +12375,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 339)
+    call dtf_begin(f, 352)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -11808,7 +12390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 340)
+    call dtf_begin(f, 353)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -11824,7 +12406,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 341)
+    call dtf_begin(f, 354)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -11840,7 +12422,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 342)
+    call dtf_begin(f, 355)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -11857,7 +12439,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 343)
+    call dtf_begin(f, 356)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -11874,7 +12456,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 344)
+    call dtf_begin(f, 357)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -11890,7 +12472,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 345)
+    call dtf_begin(f, 358)
     call give(f, 0, self)
     call give(f, 1, path)
     call finish(f, stat, errmsg)
@@ -11905,7 +12487,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 346)
+    call dtf_begin(f, 359)
     call give(f, 0, self)
     call give(f, 1, path)
     if (present(strict)) call give(f, 2, strict)
@@ -11922,7 +12504,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 347)
+    call dtf_begin(f, 360)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     if (present(dtype)) call give(f, 2, dtype)
@@ -11936,7 +12518,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 348)
+    call dtf_begin(f, 361)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -11949,7 +12531,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 349)
+    call dtf_begin(f, 362)
     call give(f, 0, self)
     if (present(device)) call give(f, 1, device)
     call finish(f, stat, errmsg)
@@ -11963,7 +12545,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 350)
+    call dtf_begin(f, 363)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -11977,7 +12559,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 351)
+    call dtf_begin(f, 364)
     call give(f, 0, self)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -11991,7 +12573,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 352)
+    call dtf_begin(f, 365)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12006,7 +12588,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 353)
+    call dtf_begin(f, 366)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -12022,7 +12604,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 354)
+    call dtf_begin(f, 367)
     call give(f, 0, kind)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12037,7 +12619,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 355)
+    call dtf_begin(f, 368)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, param)
@@ -12053,7 +12635,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 356)
+    call dtf_begin(f, 369)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, buffer)
@@ -12069,7 +12651,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 357)
+    call dtf_begin(f, 370)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, child)
@@ -12083,7 +12665,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_module) :: out
     type(frame) :: f
-    call dtf_begin(f, 358)
+    call dtf_begin(f, 371)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
     call dtf_end(f)
@@ -12096,7 +12678,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 359)
+    call dtf_begin(f, 372)
     call give(f, 0, self)
     call give(f, 1, child)
     call finish(f, stat, errmsg)
@@ -12112,7 +12694,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 360)
+    call dtf_begin(f, 373)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -12134,7 +12716,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 361)
+    call dtf_begin(f, 374)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(bias)) call give(f, 2, bias)
@@ -12161,7 +12743,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 362)
+    call dtf_begin(f, 375)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -12187,7 +12769,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 363)
+    call dtf_begin(f, 376)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
@@ -12209,7 +12791,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 364)
+    call dtf_begin(f, 377)
     call give(f, 0, input)
     call give_list(f, 1, normalized_shape)
     if (present(weight)) call give(f, 2, weight)
@@ -12231,7 +12813,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 365)
+    call dtf_begin(f, 378)
     call give(f, 0, input)
     call give(f, 1, num_groups)
     if (present(weight)) call give(f, 2, weight)
@@ -12257,7 +12839,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 366)
+    call dtf_begin(f, 379)
     call give(f, 0, input)
     if (present(running_mean)) call give(f, 1, running_mean)
     if (present(running_var)) call give(f, 2, running_var)
@@ -12283,7 +12865,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 367)
+    call dtf_begin(f, 380)
     call give(f, 0, input)
     call give(f, 1, size)
     if (present(alpha)) call give(f, 2, alpha)
@@ -12303,7 +12885,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 368)
+    call dtf_begin(f, 381)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -12321,7 +12903,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 369)
+    call dtf_begin(f, 382)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -12339,7 +12921,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 370)
+    call dtf_begin(f, 383)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12356,7 +12938,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 371)
+    call dtf_begin(f, 384)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12373,7 +12955,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 372)
+    call dtf_begin(f, 385)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12390,7 +12972,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 373)
+    call dtf_begin(f, 386)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12407,7 +12989,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 374)
+    call dtf_begin(f, 387)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12424,7 +13006,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 375)
+    call dtf_begin(f, 388)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12442,7 +13024,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 376)
+    call dtf_begin(f, 389)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12459,7 +13041,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 377)
+    call dtf_begin(f, 390)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12477,7 +13059,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 378)
+    call dtf_begin(f, 391)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12494,7 +13076,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 379)
+    call dtf_begin(f, 392)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12511,7 +13093,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 380)
+    call dtf_begin(f, 393)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12528,7 +13110,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 381)
+    call dtf_begin(f, 394)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(training)) call give(f, 2, training)
@@ -12546,7 +13128,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 382)
+    call dtf_begin(f, 395)
     call give(f, 0, input)
     if (present(lower)) call give(f, 1, lower)
     if (present(upper)) call give(f, 2, upper)
@@ -12565,7 +13147,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 383)
+    call dtf_begin(f, 396)
     call give(f, 0, input)
     if (present(lower)) call give(f, 1, lower)
     if (present(upper)) call give(f, 2, upper)
@@ -12586,7 +13168,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 384)
+    call dtf_begin(f, 397)
     call give(f, 0, logits)
     if (present(tau)) call give(f, 1, tau)
     if (present(hard)) call give(f, 2, hard)
@@ -12611,7 +13193,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 385)
+    call dtf_begin(f, 398)
     call give(f, 0, input)
     call give(f, 1, weight)
     if (present(padding_idx)) call give(f, 2, padding_idx)
@@ -12631,7 +13213,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 386)
+    call dtf_begin(f, 399)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12644,7 +13226,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 387)
+    call dtf_begin(f, 400)
     call give(f, 0, self)
     if (present(set_to_none)) call give(f, 1, set_to_none)
     call finish(f, stat, errmsg)
@@ -12659,7 +13241,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 388)
+    call dtf_begin(f, 401)
     call give(f, 0, self)
     call give_list(f, 1, params)
     call finish(f, stat, errmsg)
@@ -12673,7 +13255,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 389)
+    call dtf_begin(f, 402)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12689,7 +13271,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 390)
+    call dtf_begin(f, 403)
     call give(f, 0, self)
     call give(f, 1, name)
     if (present(group)) call give(f, 2, group)
@@ -12707,7 +13289,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 391)
+    call dtf_begin(f, 404)
     call give(f, 0, self)
     call give(f, 1, name)
     call give(f, 2, value)
@@ -12725,7 +13307,7 @@ contains
     character(:), allocatable, dimension(:), intent(out) :: names
     type(dt_tensor), allocatable, dimension(:), intent(out) :: tensors
     type(frame) :: f
-    call dtf_begin(f, 392)
+    call dtf_begin(f, 405)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_texts(f, 0, names)
@@ -12742,7 +13324,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 393)
+    call dtf_begin(f, 406)
     call give(f, 0, self)
     call give_texts(f, 1, names)
     call give_list(f, 2, tensors)
@@ -12756,7 +13338,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 394)
+    call dtf_begin(f, 407)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12769,7 +13351,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 395)
+    call dtf_begin(f, 408)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -12784,7 +13366,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 396)
+    call dtf_begin(f, 409)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_reals(f, 0, out)
@@ -12803,7 +13385,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 397)
+    call dtf_begin(f, 410)
     call give_list(f, 0, params)
     call give(f, 1, max_norm)
     if (present(norm_type)) call give(f, 2, norm_type)
@@ -12827,7 +13409,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 398)
+    call dtf_begin(f, 411)
     call give(f, 0, optimizer)
     call give_list(f, 1, params)
     call give_list(f, 2, grads)
@@ -12846,7 +13428,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 399)
+    call dtf_begin(f, 412)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12859,7 +13441,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 400)
+    call dtf_begin(f, 413)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12872,7 +13454,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 401)
+    call dtf_begin(f, 414)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12885,7 +13467,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 402)
+    call dtf_begin(f, 415)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12898,7 +13480,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 403)
+    call dtf_begin(f, 416)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12911,7 +13493,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 404)
+    call dtf_begin(f, 417)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12924,7 +13506,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 405)
+    call dtf_begin(f, 418)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12937,7 +13519,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 406)
+    call dtf_begin(f, 419)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12950,7 +13532,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 407)
+    call dtf_begin(f, 420)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12963,7 +13545,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 408)
+    call dtf_begin(f, 421)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -12976,7 +13558,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 409)
+    call dtf_begin(f, 422)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -12989,7 +13571,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 410)
+    call dtf_begin(f, 423)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13002,7 +13584,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 411)
+    call dtf_begin(f, 424)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13015,7 +13597,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 412)
+    call dtf_begin(f, 425)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13028,7 +13610,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 413)
+    call dtf_begin(f, 426)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13041,7 +13623,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 414)
+    call dtf_begin(f, 427)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13054,7 +13636,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 415)
+    call dtf_begin(f, 428)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13067,7 +13649,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 416)
+    call dtf_begin(f, 429)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13080,7 +13662,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 417)
+    call dtf_begin(f, 430)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13093,7 +13675,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 418)
+    call dtf_begin(f, 431)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13106,7 +13688,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 419)
+    call dtf_begin(f, 432)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13119,7 +13701,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 420)
+    call dtf_begin(f, 433)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13132,7 +13714,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 421)
+    call dtf_begin(f, 434)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13145,7 +13727,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 422)
+    call dtf_begin(f, 435)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13158,7 +13740,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 423)
+    call dtf_begin(f, 436)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13171,7 +13753,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 424)
+    call dtf_begin(f, 437)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13184,7 +13766,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 425)
+    call dtf_begin(f, 438)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13197,7 +13779,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 426)
+    call dtf_begin(f, 439)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13210,7 +13792,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 427)
+    call dtf_begin(f, 440)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13223,7 +13805,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 428)
+    call dtf_begin(f, 441)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13236,7 +13818,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 429)
+    call dtf_begin(f, 442)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13249,7 +13831,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 430)
+    call dtf_begin(f, 443)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13262,7 +13844,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 431)
+    call dtf_begin(f, 444)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13275,7 +13857,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 432)
+    call dtf_begin(f, 445)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13288,7 +13870,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 433)
+    call dtf_begin(f, 446)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13301,7 +13883,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 434)
+    call dtf_begin(f, 447)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13314,7 +13896,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 435)
+    call dtf_begin(f, 448)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13327,7 +13909,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 436)
+    call dtf_begin(f, 449)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13340,7 +13922,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 437)
+    call dtf_begin(f, 450)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13353,7 +13935,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 438)
+    call dtf_begin(f, 451)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13367,7 +13949,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 439)
+    call dtf_begin(f, 452)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -13382,7 +13964,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 440)
+    call dtf_begin(f, 453)
     call give(f, 0, input)
     if (present(negative_slope)) call give(f, 1, negative_slope)
     call finish(f, stat, errmsg)
@@ -13397,7 +13979,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 441)
+    call dtf_begin(f, 454)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -13412,7 +13994,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 442)
+    call dtf_begin(f, 455)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -13428,7 +14010,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 443)
+    call dtf_begin(f, 456)
     call give(f, 0, input)
     if (present(beta)) call give(f, 1, beta)
     if (present(threshold)) call give(f, 2, threshold)
@@ -13444,7 +14026,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 444)
+    call dtf_begin(f, 457)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13458,7 +14040,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 445)
+    call dtf_begin(f, 458)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13471,7 +14053,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 446)
+    call dtf_begin(f, 459)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13485,7 +14067,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 447)
+    call dtf_begin(f, 460)
     call give(f, 0, input)
     if (present(approximate)) call give(f, 1, approximate)
     call finish(f, stat, errmsg)
@@ -13501,7 +14083,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 448)
+    call dtf_begin(f, 461)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -13516,7 +14098,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 449)
+    call dtf_begin(f, 462)
     call give(f, 0, input)
     call give(f, 1, min)
     call finish(f, stat, errmsg)
@@ -13531,7 +14113,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 450)
+    call dtf_begin(f, 463)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -13546,7 +14128,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 451)
+    call dtf_begin(f, 464)
     call give(f, 0, input)
     call give(f, 1, max)
     call finish(f, stat, errmsg)
@@ -13563,7 +14145,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 452)
+    call dtf_begin(f, 465)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -13580,7 +14162,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 453)
+    call dtf_begin(f, 466)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -13597,7 +14179,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 454)
+    call dtf_begin(f, 467)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13614,7 +14196,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 455)
+    call dtf_begin(f, 468)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13631,7 +14213,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 456)
+    call dtf_begin(f, 469)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13648,7 +14230,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 457)
+    call dtf_begin(f, 470)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13665,7 +14247,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 458)
+    call dtf_begin(f, 471)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -13682,7 +14264,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 459)
+    call dtf_begin(f, 472)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13697,7 +14279,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 460)
+    call dtf_begin(f, 473)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13712,7 +14294,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 461)
+    call dtf_begin(f, 474)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13727,7 +14309,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 462)
+    call dtf_begin(f, 475)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13743,7 +14325,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 463)
+    call dtf_begin(f, 476)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -13760,7 +14342,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 464)
+    call dtf_begin(f, 477)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -13776,7 +14358,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 465)
+    call dtf_begin(f, 478)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13791,7 +14373,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 466)
+    call dtf_begin(f, 479)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13806,7 +14388,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 467)
+    call dtf_begin(f, 480)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13821,7 +14403,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 468)
+    call dtf_begin(f, 481)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13836,7 +14418,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 469)
+    call dtf_begin(f, 482)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -13851,7 +14433,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 470)
+    call dtf_begin(f, 483)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -13866,7 +14448,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 471)
+    call dtf_begin(f, 484)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13882,7 +14464,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 472)
+    call dtf_begin(f, 485)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -13899,7 +14481,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 473)
+    call dtf_begin(f, 486)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -13916,7 +14498,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 474)
+    call dtf_begin(f, 487)
     call give(f, 0, input)
     if (present(min_val)) call give(f, 1, min_val)
     if (present(max_val)) call give(f, 2, max_val)
@@ -13931,7 +14513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 475)
+    call dtf_begin(f, 488)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13944,7 +14526,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 476)
+    call dtf_begin(f, 489)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13957,7 +14539,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 477)
+    call dtf_begin(f, 490)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13970,7 +14552,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 478)
+    call dtf_begin(f, 491)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -13983,7 +14565,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 479)
+    call dtf_begin(f, 492)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -13996,7 +14578,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 480)
+    call dtf_begin(f, 493)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14010,7 +14592,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 481)
+    call dtf_begin(f, 494)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -14026,7 +14608,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 482)
+    call dtf_begin(f, 495)
     call give(f, 0, input)
     if (present(lambd)) call give(f, 1, lambd)
     call finish(f, stat, errmsg)
@@ -14041,7 +14623,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 483)
+    call dtf_begin(f, 496)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14057,7 +14639,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 484)
+    call dtf_begin(f, 497)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -14074,7 +14656,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 485)
+    call dtf_begin(f, 498)
     call give(f, 0, input)
     call give(f, 1, threshold)
     call give(f, 2, value)
@@ -14089,7 +14671,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 486)
+    call dtf_begin(f, 499)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14103,7 +14685,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 487)
+    call dtf_begin(f, 500)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14116,7 +14698,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 488)
+    call dtf_begin(f, 501)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14130,7 +14712,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 489)
+    call dtf_begin(f, 502)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -14145,7 +14727,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 490)
+    call dtf_begin(f, 503)
     call give(f, 0, input)
     if (present(alpha)) call give(f, 1, alpha)
     call finish(f, stat, errmsg)
@@ -14159,7 +14741,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 491)
+    call dtf_begin(f, 504)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14172,7 +14754,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 492)
+    call dtf_begin(f, 505)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14186,7 +14768,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 493)
+    call dtf_begin(f, 506)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -14202,7 +14784,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 494)
+    call dtf_begin(f, 507)
     call give(f, 0, input)
     call give(f, 1, weight)
     call finish(f, stat, errmsg)
@@ -14219,7 +14801,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 495)
+    call dtf_begin(f, 508)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -14236,7 +14818,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 496)
+    call dtf_begin(f, 509)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14251,7 +14833,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 497)
+    call dtf_begin(f, 510)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14266,7 +14848,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 498)
+    call dtf_begin(f, 511)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14281,7 +14863,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 499)
+    call dtf_begin(f, 512)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14296,7 +14878,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 500)
+    call dtf_begin(f, 513)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14311,7 +14893,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 501)
+    call dtf_begin(f, 514)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14326,7 +14908,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 502)
+    call dtf_begin(f, 515)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14341,7 +14923,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 503)
+    call dtf_begin(f, 516)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14356,7 +14938,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 504)
+    call dtf_begin(f, 517)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14371,7 +14953,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 505)
+    call dtf_begin(f, 518)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14386,7 +14968,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 506)
+    call dtf_begin(f, 519)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14401,7 +14983,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 507)
+    call dtf_begin(f, 520)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14415,7 +14997,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 508)
+    call dtf_begin(f, 521)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14429,7 +15011,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 509)
+    call dtf_begin(f, 522)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14443,7 +15025,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 510)
+    call dtf_begin(f, 523)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14457,7 +15039,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 511)
+    call dtf_begin(f, 524)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14470,7 +15052,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 512)
+    call dtf_begin(f, 525)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14484,7 +15066,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 513)
+    call dtf_begin(f, 526)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14499,7 +15081,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 514)
+    call dtf_begin(f, 527)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14514,7 +15096,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 515)
+    call dtf_begin(f, 528)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14529,7 +15111,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 516)
+    call dtf_begin(f, 529)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14544,7 +15126,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 517)
+    call dtf_begin(f, 530)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14559,7 +15141,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 518)
+    call dtf_begin(f, 531)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14574,7 +15156,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 519)
+    call dtf_begin(f, 532)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14589,7 +15171,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 520)
+    call dtf_begin(f, 533)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14604,7 +15186,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 521)
+    call dtf_begin(f, 534)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14619,7 +15201,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 522)
+    call dtf_begin(f, 535)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14634,7 +15216,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 523)
+    call dtf_begin(f, 536)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14649,7 +15231,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 524)
+    call dtf_begin(f, 537)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14665,7 +15247,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 525)
+    call dtf_begin(f, 538)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14680,7 +15262,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 526)
+    call dtf_begin(f, 539)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14696,7 +15278,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 527)
+    call dtf_begin(f, 540)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14711,7 +15293,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 528)
+    call dtf_begin(f, 541)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -14725,7 +15307,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 529)
+    call dtf_begin(f, 542)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14741,7 +15323,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 530)
+    call dtf_begin(f, 543)
     call give(f, 0, condition)
     call give(f, 1, input)
     call give(f, 2, other)
@@ -14759,7 +15341,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 531)
+    call dtf_begin(f, 544)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -14776,7 +15358,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 532)
+    call dtf_begin(f, 545)
     call give(f, 0, input)
     call give(f, 1, mask)
     call give(f, 2, value)
@@ -14791,7 +15373,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 533)
+    call dtf_begin(f, 546)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14804,7 +15386,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 534)
+    call dtf_begin(f, 547)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14817,7 +15399,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 535)
+    call dtf_begin(f, 548)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14830,7 +15412,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 536)
+    call dtf_begin(f, 549)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14843,7 +15425,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 537)
+    call dtf_begin(f, 550)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14856,7 +15438,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 538)
+    call dtf_begin(f, 551)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14869,7 +15451,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 539)
+    call dtf_begin(f, 552)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14882,7 +15464,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 540)
+    call dtf_begin(f, 553)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14895,7 +15477,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 541)
+    call dtf_begin(f, 554)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14908,7 +15490,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 542)
+    call dtf_begin(f, 555)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14921,7 +15503,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 543)
+    call dtf_begin(f, 556)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14934,7 +15516,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 544)
+    call dtf_begin(f, 557)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14947,7 +15529,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 545)
+    call dtf_begin(f, 558)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14960,7 +15542,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 546)
+    call dtf_begin(f, 559)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14973,7 +15555,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 547)
+    call dtf_begin(f, 560)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -14986,7 +15568,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 548)
+    call dtf_begin(f, 561)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -14999,7 +15581,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 549)
+    call dtf_begin(f, 562)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15012,7 +15594,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 550)
+    call dtf_begin(f, 563)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15026,7 +15608,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 551)
+    call dtf_begin(f, 564)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15041,7 +15623,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 552)
+    call dtf_begin(f, 565)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15056,7 +15638,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 553)
+    call dtf_begin(f, 566)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15071,7 +15653,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 554)
+    call dtf_begin(f, 567)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15085,7 +15667,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 555)
+    call dtf_begin(f, 568)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15098,7 +15680,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 556)
+    call dtf_begin(f, 569)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15111,7 +15693,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 557)
+    call dtf_begin(f, 570)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15124,7 +15706,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 558)
+    call dtf_begin(f, 571)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15137,7 +15719,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 559)
+    call dtf_begin(f, 572)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15150,7 +15732,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 560)
+    call dtf_begin(f, 573)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15163,7 +15745,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 561)
+    call dtf_begin(f, 574)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15176,7 +15758,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 562)
+    call dtf_begin(f, 575)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15189,7 +15771,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 563)
+    call dtf_begin(f, 576)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15202,7 +15784,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 564)
+    call dtf_begin(f, 577)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15215,7 +15797,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 565)
+    call dtf_begin(f, 578)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15228,7 +15810,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 566)
+    call dtf_begin(f, 579)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15241,7 +15823,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 567)
+    call dtf_begin(f, 580)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15254,7 +15836,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 568)
+    call dtf_begin(f, 581)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15268,7 +15850,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 569)
+    call dtf_begin(f, 582)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -15283,7 +15865,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 570)
+    call dtf_begin(f, 583)
     call give(f, 0, input)
     if (present(eps)) call give(f, 1, eps)
     call finish(f, stat, errmsg)
@@ -15298,7 +15880,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 571)
+    call dtf_begin(f, 584)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15313,7 +15895,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 572)
+    call dtf_begin(f, 585)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15328,7 +15910,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 573)
+    call dtf_begin(f, 586)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15344,7 +15926,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 574)
+    call dtf_begin(f, 587)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15360,7 +15942,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 575)
+    call dtf_begin(f, 588)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -15375,7 +15957,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 576)
+    call dtf_begin(f, 589)
     call give(f, 0, input)
     call give(f, 1, exponent)
     call finish(f, stat, errmsg)
@@ -15390,7 +15972,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 577)
+    call dtf_begin(f, 590)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15405,7 +15987,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 578)
+    call dtf_begin(f, 591)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15419,7 +16001,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 579)
+    call dtf_begin(f, 592)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15432,7 +16014,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 580)
+    call dtf_begin(f, 593)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -15446,7 +16028,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 581)
+    call dtf_begin(f, 594)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -15461,7 +16043,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 582)
+    call dtf_begin(f, 595)
     call give(f, 0, input)
     call give(f, 1, decimals)
     call finish(f, stat, errmsg)
@@ -15475,7 +16057,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 583)
+    call dtf_begin(f, 596)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15489,7 +16071,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 584)
+    call dtf_begin(f, 597)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15504,7 +16086,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 585)
+    call dtf_begin(f, 598)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15519,7 +16101,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 586)
+    call dtf_begin(f, 599)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15534,7 +16116,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 587)
+    call dtf_begin(f, 600)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15549,7 +16131,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 588)
+    call dtf_begin(f, 601)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15564,7 +16146,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 589)
+    call dtf_begin(f, 602)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15579,7 +16161,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 590)
+    call dtf_begin(f, 603)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15594,7 +16176,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 591)
+    call dtf_begin(f, 604)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15609,7 +16191,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 592)
+    call dtf_begin(f, 605)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15624,7 +16206,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 593)
+    call dtf_begin(f, 606)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -15639,7 +16221,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 594)
+    call dtf_begin(f, 607)
     call give(f, 0, input)
     call give(f, 1, values)
     call finish(f, stat, errmsg)
@@ -15654,7 +16236,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 595)
+    call dtf_begin(f, 608)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15670,7 +16252,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 596)
+    call dtf_begin(f, 609)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -15688,7 +16270,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 597)
+    call dtf_begin(f, 610)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -15707,7 +16289,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 598)
+    call dtf_begin(f, 611)
     call give(f, 0, input)
     if (present(nan)) call give(f, 1, nan)
     if (present(posinf)) call give(f, 2, posinf)
@@ -15723,7 +16305,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 599)
+    call dtf_begin(f, 612)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15737,7 +16319,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 600)
+    call dtf_begin(f, 613)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15751,7 +16333,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 601)
+    call dtf_begin(f, 614)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -15767,7 +16349,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 602)
+    call dtf_begin(f, 615)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -15784,7 +16366,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 603)
+    call dtf_begin(f, 616)
     call give(f, 0, input)
     call give(f, 1, end)
     call give(f, 2, weight)
@@ -15802,7 +16384,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 604)
+    call dtf_begin(f, 617)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -15821,7 +16403,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 605)
+    call dtf_begin(f, 618)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -15840,7 +16422,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 606)
+    call dtf_begin(f, 619)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -15859,7 +16441,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 607)
+    call dtf_begin(f, 620)
     call give(f, 0, input)
     call give(f, 1, tensor1)
     call give(f, 2, tensor2)
@@ -15882,7 +16464,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 608)
+    call dtf_begin(f, 621)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -15909,7 +16491,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 609)
+    call dtf_begin(f, 622)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -15936,7 +16518,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 610)
+    call dtf_begin(f, 623)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -15962,7 +16544,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 611)
+    call dtf_begin(f, 624)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -15990,7 +16572,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 612)
+    call dtf_begin(f, 625)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16018,7 +16600,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 613)
+    call dtf_begin(f, 626)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16045,7 +16627,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 614)
+    call dtf_begin(f, 627)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16073,7 +16655,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 615)
+    call dtf_begin(f, 628)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16101,7 +16683,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 616)
+    call dtf_begin(f, 629)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(stride)) call give_list(f, 2, stride)
@@ -16123,7 +16705,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 617)
+    call dtf_begin(f, 630)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16139,7 +16721,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 618)
+    call dtf_begin(f, 631)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16158,7 +16740,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 619)
+    call dtf_begin(f, 632)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16180,7 +16762,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 620)
+    call dtf_begin(f, 633)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -16204,7 +16786,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 621)
+    call dtf_begin(f, 634)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -16225,7 +16807,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 622)
+    call dtf_begin(f, 635)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16241,7 +16823,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 623)
+    call dtf_begin(f, 636)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16260,7 +16842,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 624)
+    call dtf_begin(f, 637)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16282,7 +16864,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 625)
+    call dtf_begin(f, 638)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -16306,7 +16888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 626)
+    call dtf_begin(f, 639)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -16327,7 +16909,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 627)
+    call dtf_begin(f, 640)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16343,7 +16925,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 628)
+    call dtf_begin(f, 641)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16362,7 +16944,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 629)
+    call dtf_begin(f, 642)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call finish(f, stat, errmsg)
@@ -16384,7 +16966,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 630)
+    call dtf_begin(f, 643)
     call give(f, 0, input)
     call give(f, 1, norm_type)
     call give_list(f, 2, kernel_size)
@@ -16408,7 +16990,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 631)
+    call dtf_begin(f, 644)
     call give(f, 0, input)
     call give(f, 1, indices)
     call give_list(f, 2, kernel_size)
@@ -16431,7 +17013,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 632)
+    call dtf_begin(f, 645)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -16453,7 +17035,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 633)
+    call dtf_begin(f, 646)
     call give_list(f, 0, size)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -16478,7 +17060,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 634)
+    call dtf_begin(f, 647)
     call give(f, 0, low)
     call give(f, 1, high)
     call give_list(f, 2, size)
@@ -16502,7 +17084,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 635)
+    call dtf_begin(f, 648)
     call give(f, 0, n)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -16526,7 +17108,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 636)
+    call dtf_begin(f, 649)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -16551,7 +17133,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 637)
+    call dtf_begin(f, 650)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     if (present(dtype)) call give(f, 2, dtype)
@@ -16578,7 +17160,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 638)
+    call dtf_begin(f, 651)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -16600,7 +17182,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 639)
+    call dtf_begin(f, 652)
     call give(f, 0, input)
     if (present(generator)) call give(f, 1, generator)
     call finish(f, stat, errmsg)
@@ -16617,7 +17199,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 640)
+    call dtf_begin(f, 653)
     call give(f, 0, input)
     if (present(low)) call give(f, 1, low)
     if (present(high)) call give(f, 2, high)
@@ -16635,7 +17217,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 641)
+    call dtf_begin(f, 654)
     call give(f, 0, input)
     if (present(mean)) call give(f, 1, mean)
     if (present(std)) call give(f, 2, std)
@@ -16652,7 +17234,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 642)
+    call dtf_begin(f, 655)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(generator)) call give(f, 2, generator)
@@ -16669,7 +17251,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 643)
+    call dtf_begin(f, 656)
     call give(f, 0, input)
     call give(f, 1, low)
     call give(f, 2, high)
@@ -16685,7 +17267,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 644)
+    call dtf_begin(f, 657)
     call give(f, 0, seed)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16699,7 +17281,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 645)
+    call dtf_begin(f, 658)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16715,7 +17297,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 646)
+    call dtf_begin(f, 659)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -16727,7 +17309,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 647)
+    call dtf_begin(f, 660)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -16740,7 +17322,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_generator) :: out
     type(frame) :: f
-    call dtf_begin(f, 648)
+    call dtf_begin(f, 661)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16754,7 +17336,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 649)
+    call dtf_begin(f, 662)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -16768,7 +17350,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 650)
+    call dtf_begin(f, 663)
     call give(f, 0, self)
     call give(f, 1, seed)
     call finish(f, stat, errmsg)
@@ -16782,7 +17364,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 651)
+    call dtf_begin(f, 664)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -16797,7 +17379,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 652)
+    call dtf_begin(f, 665)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16811,12 +17393,392 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 653)
+    call dtf_begin(f, 666)
     call give(f, 0, self)
     call give(f, 1, state)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
+
+  ! lstm: Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T +
+  ! bias_ih + h @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i) *
+  ! tanh(g), h = sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times weight_hr.T. The
+  ! hidden states of the last layer at each time step, in the order of the input; and what hidden
+  ! states and cells of each layer and direction end with.
+  subroutine dt_lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, &
+      batch_first, output, h_n, c_n, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: hx(:)
+    type(dt_tensor), intent(in) :: params(:)
+    logical, intent(in) :: has_biases
+    class(*), intent(in) :: num_layers
+    real(real64), intent(in) :: dropout
+    logical, intent(in) :: train
+    logical, intent(in) :: bidirectional
+    logical, intent(in) :: batch_first
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: h_n
+    type(dt_tensor), intent(inout) :: c_n
+    type(frame) :: f
+    call dtf_begin(f, 667)
+    call give(f, 0, input)
+    if (present(hx)) call give_list(f, 1, hx)
+    call give_list(f, 2, params)
+    call give(f, 3, has_biases)
+    call give(f, 4, num_layers)
+    call give(f, 5, dropout)
+    call give(f, 6, train)
+    call give(f, 7, bidirectional)
+    call give(f, 8, batch_first)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(h_n, dtf_hold(f, 1, 1))
+    call hold(c_n, dtf_hold(f, 2, 2))
+    call dtf_end(f)
+  end subroutine
+
+  ! lstm_packed: lstm of sequences of several lengths. The hidden states of the last layer, packed
+  ! like the input; and what hidden states and cells of each layer and direction end with.
+  subroutine dt_lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, &
+      train, bidirectional, output, h_n, c_n, stat, errmsg)
+    type(dt_tensor), intent(in) :: data
+    type(dt_tensor), intent(in) :: batch_sizes
+    type(dt_tensor), intent(in), optional :: hx(:)
+    type(dt_tensor), intent(in) :: params(:)
+    logical, intent(in) :: has_biases
+    class(*), intent(in) :: num_layers
+    real(real64), intent(in) :: dropout
+    logical, intent(in) :: train
+    logical, intent(in) :: bidirectional
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: h_n
+    type(dt_tensor), intent(inout) :: c_n
+    type(frame) :: f
+    call dtf_begin(f, 668)
+    call give(f, 0, data)
+    call give(f, 1, batch_sizes)
+    if (present(hx)) call give_list(f, 2, hx)
+    call give_list(f, 3, params)
+    call give(f, 4, has_biases)
+    call give(f, 5, num_layers)
+    call give(f, 6, dropout)
+    call give(f, 7, train)
+    call give(f, 8, bidirectional)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(h_n, dtf_hold(f, 1, 1))
+    call hold(c_n, dtf_hold(f, 2, 2))
+    call dtf_end(f)
+  end subroutine
+
+  ! gru: Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
+  ! (r', z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r + r') *
+  ! n') and h = m + sigmoid(z + z') * (h - m). The hidden states of the last layer at each time
+  ! step, in the order of the input; and what they end with in each layer and direction.
+  subroutine dt_gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, &
+      batch_first, output, h_n, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: params(:)
+    logical, intent(in) :: has_biases
+    class(*), intent(in) :: num_layers
+    real(real64), intent(in) :: dropout
+    logical, intent(in) :: train
+    logical, intent(in) :: bidirectional
+    logical, intent(in) :: batch_first
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: h_n
+    type(frame) :: f
+    call dtf_begin(f, 669)
+    call give(f, 0, input)
+    if (present(hx)) call give(f, 1, hx)
+    call give_list(f, 2, params)
+    call give(f, 3, has_biases)
+    call give(f, 4, num_layers)
+    call give(f, 5, dropout)
+    call give(f, 6, train)
+    call give(f, 7, bidirectional)
+    call give(f, 8, batch_first)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(h_n, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! gru_packed: gru of sequences of several lengths. The hidden states of the last layer, packed
+  ! like the input; and what they end with in each layer and direction.
+  subroutine dt_gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, &
+      train, bidirectional, output, h_n, stat, errmsg)
+    type(dt_tensor), intent(in) :: data
+    type(dt_tensor), intent(in) :: batch_sizes
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: params(:)
+    logical, intent(in) :: has_biases
+    class(*), intent(in) :: num_layers
+    real(real64), intent(in) :: dropout
+    logical, intent(in) :: train
+    logical, intent(in) :: bidirectional
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: h_n
+    type(frame) :: f
+    call dtf_begin(f, 670)
+    call give(f, 0, data)
+    call give(f, 1, batch_sizes)
+    if (present(hx)) call give(f, 2, hx)
+    call give_list(f, 3, params)
+    call give(f, 4, has_biases)
+    call give(f, 5, num_layers)
+    call give(f, 6, dropout)
+    call give(f, 7, train)
+    call give(f, 8, bidirectional)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(h_n, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! rnn_tanh: The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih
+  ! + h @ weight_hh.T + bias_hh) for each time step. The hidden states of the last layer at each
+  ! time step, in the order of the input; and what they end with in each layer and direction.
+  subroutine dt_rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, &
+      bidirectional, batch_first, output, h_n, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: params(:)
+    logical, intent(in) :: has_biases
+    class(*), intent(in) :: num_layers
+    real(real64), intent(in) :: dropout
+    logical, intent(in) :: train
+    logical, intent(in) :: bidirectional
+    logical, intent(in) :: batch_first
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: h_n
+    type(frame) :: f
+    call dtf_begin(f, 671)
+    call give(f, 0, input)
+    if (present(hx)) call give(f, 1, hx)
+    call give_list(f, 2, params)
+    call give(f, 3, has_biases)
+    call give(f, 4, num_layers)
+    call give(f, 5, dropout)
+    call give(f, 6, train)
+    call give(f, 7, bidirectional)
+    call give(f, 8, batch_first)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(h_n, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! rnn_tanh_packed: rnn_tanh of sequences of several lengths. The hidden states of the last
+  ! layer, packed like the input; and what they end with in each layer and direction.
+  subroutine dt_rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, &
+      train, bidirectional, output, h_n, stat, errmsg)
+    type(dt_tensor), intent(in) :: data
+    type(dt_tensor), intent(in) :: batch_sizes
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: params(:)
+    logical, intent(in) :: has_biases
+    class(*), intent(in) :: num_layers
+    real(real64), intent(in) :: dropout
+    logical, intent(in) :: train
+    logical, intent(in) :: bidirectional
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: h_n
+    type(frame) :: f
+    call dtf_begin(f, 672)
+    call give(f, 0, data)
+    call give(f, 1, batch_sizes)
+    if (present(hx)) call give(f, 2, hx)
+    call give_list(f, 3, params)
+    call give(f, 4, has_biases)
+    call give(f, 5, num_layers)
+    call give(f, 6, dropout)
+    call give(f, 7, train)
+    call give(f, 8, bidirectional)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(h_n, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! rnn_relu: rnn_tanh with relu in the place of tanh. The hidden states of the last layer at each
+  ! time step, in the order of the input; and what they end with in each layer and direction.
+  subroutine dt_rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, &
+      bidirectional, batch_first, output, h_n, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: params(:)
+    logical, intent(in) :: has_biases
+    class(*), intent(in) :: num_layers
+    real(real64), intent(in) :: dropout
+    logical, intent(in) :: train
+    logical, intent(in) :: bidirectional
+    logical, intent(in) :: batch_first
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: h_n
+    type(frame) :: f
+    call dtf_begin(f, 673)
+    call give(f, 0, input)
+    if (present(hx)) call give(f, 1, hx)
+    call give_list(f, 2, params)
+    call give(f, 3, has_biases)
+    call give(f, 4, num_layers)
+    call give(f, 5, dropout)
+    call give(f, 6, train)
+    call give(f, 7, bidirectional)
+    call give(f, 8, batch_first)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(h_n, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! rnn_relu_packed: rnn_relu of sequences of several lengths. The hidden states of the last
+  ! layer, packed like the input; and what they end with in each layer and direction.
+  subroutine dt_rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, &
+      train, bidirectional, output, h_n, stat, errmsg)
+    type(dt_tensor), intent(in) :: data
+    type(dt_tensor), intent(in) :: batch_sizes
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: params(:)
+    logical, intent(in) :: has_biases
+    class(*), intent(in) :: num_layers
+    real(real64), intent(in) :: dropout
+    logical, intent(in) :: train
+    logical, intent(in) :: bidirectional
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: output
+    type(dt_tensor), intent(inout) :: h_n
+    type(frame) :: f
+    call dtf_begin(f, 674)
+    call give(f, 0, data)
+    call give(f, 1, batch_sizes)
+    if (present(hx)) call give(f, 2, hx)
+    call give_list(f, 3, params)
+    call give(f, 4, has_biases)
+    call give(f, 5, num_layers)
+    call give(f, 6, dropout)
+    call give(f, 7, train)
+    call give(f, 8, bidirectional)
+    call finish(f, stat, errmsg)
+    call hold(output, dtf_hold(f, 0, 0))
+    call hold(h_n, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! lstm_cell: One time step of lstm. The next hidden state and the next cells.
+  subroutine dt_lstm_cell(input, hx, w_ih, w_hh, h, c, b_ih, b_hh, stat, errmsg)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: hx(:)
+    type(dt_tensor), intent(in) :: w_ih
+    type(dt_tensor), intent(in) :: w_hh
+    type(dt_tensor), intent(in), optional :: b_ih
+    type(dt_tensor), intent(in), optional :: b_hh
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor), intent(inout) :: h
+    type(dt_tensor), intent(inout) :: c
+    type(frame) :: f
+    call dtf_begin(f, 675)
+    call give(f, 0, input)
+    if (present(hx)) call give_list(f, 1, hx)
+    call give(f, 2, w_ih)
+    call give(f, 3, w_hh)
+    if (present(b_ih)) call give(f, 4, b_ih)
+    if (present(b_hh)) call give(f, 5, b_hh)
+    call finish(f, stat, errmsg)
+    call hold(h, dtf_hold(f, 0, 0))
+    call hold(c, dtf_hold(f, 1, 1))
+    call dtf_end(f)
+  end subroutine
+
+  ! gru_cell: One time step of gru. The next hidden state.
+  function dt_gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: w_ih
+    type(dt_tensor), intent(in) :: w_hh
+    type(dt_tensor), intent(in), optional :: b_ih
+    type(dt_tensor), intent(in), optional :: b_hh
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 676)
+    call give(f, 0, input)
+    if (present(hx)) call give(f, 1, hx)
+    call give(f, 2, w_ih)
+    call give(f, 3, w_hh)
+    if (present(b_ih)) call give(f, 4, b_ih)
+    if (present(b_hh)) call give(f, 5, b_hh)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! rnn_tanh_cell: One time step of rnn_tanh. The next hidden state.
+  function dt_rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: w_ih
+    type(dt_tensor), intent(in) :: w_hh
+    type(dt_tensor), intent(in), optional :: b_ih
+    type(dt_tensor), intent(in), optional :: b_hh
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 677)
+    call give(f, 0, input)
+    if (present(hx)) call give(f, 1, hx)
+    call give(f, 2, w_ih)
+    call give(f, 3, w_hh)
+    if (present(b_ih)) call give(f, 4, b_ih)
+    if (present(b_hh)) call give(f, 5, b_hh)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
+
+  ! rnn_relu_cell: One time step of rnn_relu. The next hidden state.
+  function dt_rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh, stat, errmsg) result(out)
+    type(dt_tensor), intent(in) :: input
+    type(dt_tensor), intent(in), optional :: hx
+    type(dt_tensor), intent(in) :: w_ih
+    type(dt_tensor), intent(in) :: w_hh
+    type(dt_tensor), intent(in), optional :: b_ih
+    type(dt_tensor), intent(in), optional :: b_hh
+    integer, intent(out), optional :: stat
+    character(*), intent(inout), optional :: errmsg
+    type(dt_tensor) :: out
+    type(frame) :: f
+    call dtf_begin(f, 678)
+    call give(f, 0, input)
+    if (present(hx)) call give(f, 1, hx)
+    call give(f, 2, w_ih)
+    call give(f, 3, w_hh)
+    if (present(b_ih)) call give(f, 4, b_ih)
+    if (present(b_hh)) call give(f, 5, b_hh)
+    call finish(f, stat, errmsg)
+    call hold(out, dtf_hold(f, 0, 0))
+    call dtf_end(f)
+  end function
 
   ! sum: Sum of elements.
   function dt_sum(input, dim, keepdim, dtype, stat, errmsg) result(out)
@@ -16828,7 +17790,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 654)
+    call dtf_begin(f, 679)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16848,7 +17810,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 655)
+    call dtf_begin(f, 680)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16868,7 +17830,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 656)
+    call dtf_begin(f, 681)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16888,7 +17850,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 657)
+    call dtf_begin(f, 682)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16906,7 +17868,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 658)
+    call dtf_begin(f, 683)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -16924,7 +17886,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 659)
+    call dtf_begin(f, 684)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16941,7 +17903,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 660)
+    call dtf_begin(f, 685)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16959,7 +17921,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 661)
+    call dtf_begin(f, 686)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -16976,7 +17938,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 662)
+    call dtf_begin(f, 687)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -16994,7 +17956,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 663)
+    call dtf_begin(f, 688)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17013,7 +17975,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 664)
+    call dtf_begin(f, 689)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17031,7 +17993,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 665)
+    call dtf_begin(f, 690)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17051,7 +18013,7 @@ contains
     type(dt_tensor), intent(inout) :: min
     type(dt_tensor), intent(inout) :: max
     type(frame) :: f
-    call dtf_begin(f, 666)
+    call dtf_begin(f, 691)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17070,7 +18032,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 667)
+    call dtf_begin(f, 692)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17088,7 +18050,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 668)
+    call dtf_begin(f, 693)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17107,7 +18069,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 669)
+    call dtf_begin(f, 694)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -17127,7 +18089,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 670)
+    call dtf_begin(f, 695)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -17148,7 +18110,7 @@ contains
     type(dt_tensor), intent(inout) :: var
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 671)
+    call dtf_begin(f, 696)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -17170,7 +18132,7 @@ contains
     type(dt_tensor), intent(inout) :: std
     type(dt_tensor), intent(inout) :: mean
     type(frame) :: f
-    call dtf_begin(f, 672)
+    call dtf_begin(f, 697)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(correction)) call give(f, 2, correction)
@@ -17191,7 +18153,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 673)
+    call dtf_begin(f, 698)
     call give(f, 0, input)
     if (present(correction)) call give(f, 1, correction)
     if (present(fweights)) call give(f, 2, fweights)
@@ -17208,7 +18170,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 674)
+    call dtf_begin(f, 699)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17227,7 +18189,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 675)
+    call dtf_begin(f, 700)
     call give(f, 0, input)
     if (present(p)) call give(f, 1, p)
     if (present(dim)) call give_list(f, 2, dim)
@@ -17247,7 +18209,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 676)
+    call dtf_begin(f, 701)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17265,7 +18227,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 677)
+    call dtf_begin(f, 702)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17283,7 +18245,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 678)
+    call dtf_begin(f, 703)
     call give(f, 0, input)
     call give_list(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -17301,7 +18263,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 679)
+    call dtf_begin(f, 704)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17318,7 +18280,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 680)
+    call dtf_begin(f, 705)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(dtype)) call give(f, 2, dtype)
@@ -17338,7 +18300,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 681)
+    call dtf_begin(f, 706)
     call give(f, 0, input)
     if (present(n)) call give(f, 1, n)
     if (present(dim)) call give(f, 2, dim)
@@ -17360,7 +18322,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 682)
+    call dtf_begin(f, 707)
     call give(f, 0, input)
     if (present(spacing)) call give_list(f, 1, spacing)
     if (present(dim)) call give_list(f, 2, dim)
@@ -17381,7 +18343,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 683)
+    call dtf_begin(f, 708)
     call give(f, 0, input)
     call give_list(f, 1, coordinates)
     if (present(dim)) call give_list(f, 2, dim)
@@ -17401,7 +18363,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 684)
+    call dtf_begin(f, 709)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -17421,7 +18383,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 685)
+    call dtf_begin(f, 710)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -17439,7 +18401,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 686)
+    call dtf_begin(f, 711)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -17458,7 +18420,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 687)
+    call dtf_begin(f, 712)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -17480,7 +18442,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 688)
+    call dtf_begin(f, 713)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rtol)) call give(f, 2, rtol)
@@ -17502,7 +18464,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 689)
+    call dtf_begin(f, 714)
     call give(f, 0, input)
     call give_list(f, 1, pad)
     if (present(mode)) call give(f, 2, mode)
@@ -17521,7 +18483,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 690)
+    call dtf_begin(f, 715)
     call give(f, 0, input)
     call give_list(f, 1, shifts)
     if (present(dims)) call give_list(f, 2, dims)
@@ -17539,7 +18501,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 691)
+    call dtf_begin(f, 716)
     call give(f, 0, input)
     if (present(k)) call give(f, 1, k)
     if (present(dims)) call give_list(f, 2, dims)
@@ -17555,7 +18517,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 692)
+    call dtf_begin(f, 717)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17569,7 +18531,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 693)
+    call dtf_begin(f, 718)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17585,7 +18547,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 694)
+    call dtf_begin(f, 719)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -17603,7 +18565,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 695)
+    call dtf_begin(f, 720)
     call give(f, 0, input)
     call give(f, 1, repeats)
     if (present(dim)) call give(f, 2, dim)
@@ -17622,7 +18584,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 696)
+    call dtf_begin(f, 721)
     call give(f, 0, input)
     if (present(diagonal)) call give(f, 1, diagonal)
     call finish(f, stat, errmsg)
@@ -17640,7 +18602,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 697)
+    call dtf_begin(f, 722)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -17658,7 +18620,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 698)
+    call dtf_begin(f, 723)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     call finish(f, stat, errmsg)
@@ -17674,7 +18636,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 699)
+    call dtf_begin(f, 724)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17688,7 +18650,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 700)
+    call dtf_begin(f, 725)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17702,7 +18664,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 701)
+    call dtf_begin(f, 726)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17716,7 +18678,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 702)
+    call dtf_begin(f, 727)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17730,7 +18692,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 703)
+    call dtf_begin(f, 728)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17745,7 +18707,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 704)
+    call dtf_begin(f, 729)
     call give(f, 0, indices)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -17761,7 +18723,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 705)
+    call dtf_begin(f, 730)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -17777,7 +18739,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 706)
+    call dtf_begin(f, 731)
     call give(f, 0, input)
     if (present(r)) call give(f, 1, r)
     if (present(with_replacement)) call give(f, 2, with_replacement)
@@ -17797,7 +18759,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 707)
+    call dtf_begin(f, 732)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -17819,7 +18781,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 708)
+    call dtf_begin(f, 733)
     call give(f, 0, row)
     call give(f, 1, col)
     if (present(offset)) call give(f, 2, offset)
@@ -17840,7 +18802,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 709)
+    call dtf_begin(f, 734)
     call give(f, 0, input)
     call give(f, 1, src)
     call give(f, 2, dim)
@@ -17862,7 +18824,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 710)
+    call dtf_begin(f, 735)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(dim)) call give(f, 2, dim)
@@ -17885,7 +18847,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 711)
+    call dtf_begin(f, 736)
     call give(f, 0, input)
     call give(f, 1, src)
     if (present(offset)) call give(f, 2, offset)
@@ -17908,7 +18870,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 712)
+    call dtf_begin(f, 737)
     call give(f, 0, input)
     call give(f, 1, src)
     call give_list(f, 2, size)
@@ -17931,7 +18893,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 713)
+    call dtf_begin(f, 738)
     call give(f, 0, input)
     call give_list(f, 1, kernel_size)
     if (present(dilation)) call give_list(f, 2, dilation)
@@ -17955,7 +18917,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 714)
+    call dtf_begin(f, 739)
     call give(f, 0, input)
     call give_list(f, 1, output_size)
     call give_list(f, 2, kernel_size)
@@ -17976,7 +18938,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 715)
+    call dtf_begin(f, 740)
     call give(f, 0, input)
     call give(f, 1, upscale_factor)
     call finish(f, stat, errmsg)
@@ -17993,7 +18955,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 716)
+    call dtf_begin(f, 741)
     call give(f, 0, input)
     call give(f, 1, downscale_factor)
     call finish(f, stat, errmsg)
@@ -18010,7 +18972,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 717)
+    call dtf_begin(f, 742)
     call give(f, 0, input)
     call give(f, 1, groups)
     call finish(f, stat, errmsg)
@@ -18030,7 +18992,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 718)
+    call dtf_begin(f, 743)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -18051,7 +19013,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 719)
+    call dtf_begin(f, 744)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(descending)) call give(f, 2, descending)
@@ -18068,7 +19030,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 720)
+    call dtf_begin(f, 745)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18088,7 +19050,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 721)
+    call dtf_begin(f, 746)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -18112,7 +19074,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 722)
+    call dtf_begin(f, 747)
     call give(f, 0, input)
     call give(f, 1, k)
     if (present(dim)) call give(f, 2, dim)
@@ -18131,7 +19093,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 723)
+    call dtf_begin(f, 748)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18149,7 +19111,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 724)
+    call dtf_begin(f, 749)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18167,7 +19129,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 725)
+    call dtf_begin(f, 750)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18185,7 +19147,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 726)
+    call dtf_begin(f, 751)
     call give(f, 0, input)
     call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18206,7 +19168,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 727)
+    call dtf_begin(f, 752)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(keepdim)) call give(f, 2, keepdim)
@@ -18227,7 +19189,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 728)
+    call dtf_begin(f, 753)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -18249,7 +19211,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 729)
+    call dtf_begin(f, 754)
     call give(f, 0, input)
     call give(f, 1, q)
     if (present(dim)) call give(f, 2, dim)
@@ -18270,7 +19232,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 730)
+    call dtf_begin(f, 755)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18289,7 +19251,7 @@ contains
     type(dt_tensor), intent(inout) :: values
     type(dt_tensor), intent(inout) :: indices
     type(frame) :: f
-    call dtf_begin(f, 731)
+    call dtf_begin(f, 756)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18314,7 +19276,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 732)
+    call dtf_begin(f, 757)
     call give(f, 0, input)
     if (present(sorted)) call give(f, 1, sorted)
     if (present(return_inverse)) call give(f, 2, return_inverse)
@@ -18342,7 +19304,7 @@ contains
     type(dt_tensor), intent(inout) :: inverse_indices
     type(dt_tensor), intent(inout) :: counts
     type(frame) :: f
-    call dtf_begin(f, 733)
+    call dtf_begin(f, 758)
     call give(f, 0, input)
     if (present(return_inverse)) call give(f, 1, return_inverse)
     if (present(return_counts)) call give(f, 2, return_counts)
@@ -18367,7 +19329,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 734)
+    call dtf_begin(f, 759)
     call give(f, 0, sorted_sequence)
     call give(f, 1, input)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -18389,7 +19351,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 735)
+    call dtf_begin(f, 760)
     call give(f, 0, input)
     call give(f, 1, boundaries)
     if (present(out_int32)) call give(f, 2, out_int32)
@@ -18409,7 +19371,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 736)
+    call dtf_begin(f, 761)
     call give(f, 0, elements)
     call give(f, 1, test_elements)
     if (present(assume_unique)) call give(f, 2, assume_unique)
@@ -18428,7 +19390,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 737)
+    call dtf_begin(f, 762)
     call give(f, 0, input)
     if (present(weights)) call give(f, 1, weights)
     if (present(minlength)) call give(f, 2, minlength)
@@ -18447,7 +19409,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 738)
+    call dtf_begin(f, 763)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(min)) call give(f, 2, min)
@@ -18470,7 +19432,7 @@ contains
     type(dt_tensor), intent(inout) :: hist
     type(dt_tensor), intent(inout) :: bin_edges
     type(frame) :: f
-    call dtf_begin(f, 739)
+    call dtf_begin(f, 764)
     call give(f, 0, input)
     if (present(bins)) call give(f, 1, bins)
     if (present(range)) call give_list(f, 2, range)
@@ -18490,7 +19452,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 740)
+    call dtf_begin(f, 765)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18504,7 +19466,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 741)
+    call dtf_begin(f, 766)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -18519,7 +19481,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 742)
+    call dtf_begin(f, 767)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -18534,7 +19496,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 743)
+    call dtf_begin(f, 768)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -18549,7 +19511,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 744)
+    call dtf_begin(f, 769)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_integers(f, 0, out)
@@ -18563,7 +19525,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 745)
+    call dtf_begin(f, 770)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -18577,7 +19539,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 746)
+    call dtf_begin(f, 771)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -18591,7 +19553,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 747)
+    call dtf_begin(f, 772)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -18605,7 +19567,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 748)
+    call dtf_begin(f, 773)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -18619,7 +19581,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 749)
+    call dtf_begin(f, 774)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
@@ -18633,7 +19595,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 750)
+    call dtf_begin(f, 775)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
@@ -18648,7 +19610,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 751)
+    call dtf_begin(f, 776)
     call give(f, 0, input)
     if (present(memory_format)) call give(f, 1, memory_format)
     call finish(f, stat, errmsg)
@@ -18664,7 +19626,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 752)
+    call dtf_begin(f, 777)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -18679,7 +19641,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 753)
+    call dtf_begin(f, 778)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18695,7 +19657,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 754)
+    call dtf_begin(f, 779)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -18711,7 +19673,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 755)
+    call dtf_begin(f, 780)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18726,7 +19688,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 756)
+    call dtf_begin(f, 781)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -18740,7 +19702,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     real(real64) :: out
     type(frame) :: f
-    call dtf_begin(f, 757)
+    call dtf_begin(f, 782)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = take_scalar(f, 0)
@@ -18754,7 +19716,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 758)
+    call dtf_begin(f, 783)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -18772,7 +19734,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 759)
+    call dtf_begin(f, 784)
     if (present(precision)) call give(f, 0, precision)
     if (present(threshold)) call give(f, 1, threshold)
     if (present(edge_items)) call give(f, 2, edge_items)
@@ -18790,7 +19752,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 760)
+    call dtf_begin(f, 785)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -18804,7 +19766,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 761)
+    call dtf_begin(f, 786)
     call give(f, 0, input)
     if (present(requires_grad)) call give(f, 1, requires_grad)
     call finish(f, stat, errmsg)
@@ -18818,7 +19780,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 762)
+    call dtf_begin(f, 787)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -18833,7 +19795,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 763)
+    call dtf_begin(f, 788)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18847,7 +19809,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 764)
+    call dtf_begin(f, 789)
     call give(f, 0, input)
     if (present(grad)) call give(f, 1, grad)
     call finish(f, stat, errmsg)
@@ -18860,7 +19822,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 765)
+    call dtf_begin(f, 790)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -18873,7 +19835,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 766)
+    call dtf_begin(f, 791)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -18888,7 +19850,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 767)
+    call dtf_begin(f, 792)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -18902,7 +19864,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 768)
+    call dtf_begin(f, 793)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -18916,7 +19878,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 769)
+    call dtf_begin(f, 794)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -18931,7 +19893,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(c_ptr) :: out
     type(frame) :: f
-    call dtf_begin(f, 770)
+    call dtf_begin(f, 795)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = transfer(f%results(0), out)
@@ -18945,7 +19907,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 771)
+    call dtf_begin(f, 796)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -18961,7 +19923,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 772)
+    call dtf_begin(f, 797)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -18977,7 +19939,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_node) :: out
     type(frame) :: f
-    call dtf_begin(f, 773)
+    call dtf_begin(f, 798)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -18993,7 +19955,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 774)
+    call dtf_begin(f, 799)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
@@ -19008,7 +19970,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 775)
+    call dtf_begin(f, 800)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19023,7 +19985,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 776)
+    call dtf_begin(f, 801)
     call give(f, 0, input)
     call give(f, 1, data)
     call finish(f, stat, errmsg)
@@ -19037,7 +19999,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 777)
+    call dtf_begin(f, 802)
     call finish(f, stat, errmsg)
     call take_text(f, 0, out)
     call dtf_end(f)
@@ -19050,7 +20012,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 778)
+    call dtf_begin(f, 803)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19064,7 +20026,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor_list) :: out
     type(frame) :: f
-    call dtf_begin(f, 779)
+    call dtf_begin(f, 804)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19078,7 +20040,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 780)
+    call dtf_begin(f, 805)
     call give(f, 0, self)
     call finish(f, stat, errmsg)
     out = f%results(0)
@@ -19093,7 +20055,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 781)
+    call dtf_begin(f, 806)
     call give(f, 0, self)
     call give(f, 1, index)
     call finish(f, stat, errmsg)
@@ -19107,7 +20069,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 782)
+    call dtf_begin(f, 807)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -19119,7 +20081,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 783)
+    call dtf_begin(f, 808)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19131,7 +20093,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 784)
+    call dtf_begin(f, 809)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
     call dtf_end(f)
@@ -19144,7 +20106,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 785)
+    call dtf_begin(f, 810)
     call give(f, 0, mode)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19156,7 +20118,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer :: out
     type(frame) :: f
-    call dtf_begin(f, 786)
+    call dtf_begin(f, 811)
     call finish(f, stat, errmsg)
     out = int(f%results(0))
     call dtf_end(f)
@@ -19168,7 +20130,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 787)
+    call dtf_begin(f, 812)
     call give(f, 0, d)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19180,7 +20142,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     character(:), allocatable :: out
     type(frame) :: f
-    call dtf_begin(f, 788)
+    call dtf_begin(f, 813)
     call finish(f, stat, errmsg)
     call take_device(f, 0, out)
     call dtf_end(f)
@@ -19192,7 +20154,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 789)
+    call dtf_begin(f, 814)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19205,7 +20167,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     logical :: out
     type(frame) :: f
-    call dtf_begin(f, 790)
+    call dtf_begin(f, 815)
     call give(f, 0, device)
     call finish(f, stat, errmsg)
     out = f%results(0) /= 0
@@ -19218,7 +20180,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     integer(int64) :: out
     type(frame) :: f
-    call dtf_begin(f, 791)
+    call dtf_begin(f, 816)
     call finish(f, stat, errmsg)
     out = f%results(0)
     call dtf_end(f)
@@ -19230,7 +20192,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 792)
+    call dtf_begin(f, 817)
     call give(f, 0, n)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19246,7 +20208,7 @@ contains
     integer(int64), intent(out) :: reserved
     integer(int64), intent(out) :: peak
     type(frame) :: f
-    call dtf_begin(f, 793)
+    call dtf_begin(f, 818)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     allocated = f%results(0)
@@ -19261,7 +20223,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 794)
+    call dtf_begin(f, 819)
     if (present(log)) call give_procedure(f, 0, c_funloc(log))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19274,7 +20236,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 795)
+    call dtf_begin(f, 820)
     call give_procedure(f, 0, c_funloc(hook))
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19285,7 +20247,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 796)
+    call dtf_begin(f, 821)
     call finish(f, stat, errmsg)
     call dtf_end(f)
   end subroutine
@@ -19296,7 +20258,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 797)
+    call dtf_begin(f, 822)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19309,7 +20271,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 798)
+    call dtf_begin(f, 823)
     if (present(device)) call give(f, 0, device)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19323,7 +20285,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 799)
+    call dtf_begin(f, 824)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -19338,7 +20300,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 800)
+    call dtf_begin(f, 825)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19352,7 +20314,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 801)
+    call dtf_begin(f, 826)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19366,7 +20328,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 802)
+    call dtf_begin(f, 827)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19382,7 +20344,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 803)
+    call dtf_begin(f, 828)
     call give(f, 0, input)
     call give_list(f, 1, shape)
     call finish(f, stat, errmsg)
@@ -19398,7 +20360,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 804)
+    call dtf_begin(f, 829)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19415,7 +20377,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 805)
+    call dtf_begin(f, 830)
     call give(f, 0, input)
     if (present(start_dim)) call give(f, 1, start_dim)
     if (present(end_dim)) call give(f, 2, end_dim)
@@ -19433,7 +20395,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 806)
+    call dtf_begin(f, 831)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give_list(f, 2, sizes)
@@ -19451,7 +20413,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 807)
+    call dtf_begin(f, 832)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -19468,7 +20430,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 808)
+    call dtf_begin(f, 833)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -19485,7 +20447,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 809)
+    call dtf_begin(f, 834)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -19502,7 +20464,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 810)
+    call dtf_begin(f, 835)
     call give(f, 0, input)
     call give(f, 1, axis0)
     call give(f, 2, axis1)
@@ -19518,7 +20480,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 811)
+    call dtf_begin(f, 836)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -19535,7 +20497,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 812)
+    call dtf_begin(f, 837)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -19551,7 +20513,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 813)
+    call dtf_begin(f, 838)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -19564,7 +20526,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 814)
+    call dtf_begin(f, 839)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -19578,7 +20540,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 815)
+    call dtf_begin(f, 840)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19593,7 +20555,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 816)
+    call dtf_begin(f, 841)
     call give(f, 0, input)
     if (present(dim)) call give_list(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19608,7 +20570,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 817)
+    call dtf_begin(f, 842)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19623,7 +20585,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 818)
+    call dtf_begin(f, 843)
     call give(f, 0, input)
     call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -19638,7 +20600,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 819)
+    call dtf_begin(f, 844)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -19654,7 +20616,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 820)
+    call dtf_begin(f, 845)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -19670,7 +20632,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 821)
+    call dtf_begin(f, 846)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -19687,7 +20649,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 822)
+    call dtf_begin(f, 847)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, index)
@@ -19706,7 +20668,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 823)
+    call dtf_begin(f, 848)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -19727,7 +20689,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 824)
+    call dtf_begin(f, 849)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     if (present(start)) call give(f, 2, start)
@@ -19748,7 +20710,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 825)
+    call dtf_begin(f, 850)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -19767,7 +20729,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 826)
+    call dtf_begin(f, 851)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call give_list(f, 2, stride)
@@ -19785,7 +20747,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 827)
+    call dtf_begin(f, 852)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -19799,7 +20761,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 828)
+    call dtf_begin(f, 853)
     call give(f, 0, input)
     call give(f, 1, the_template)
     call finish(f, stat, errmsg)
@@ -19814,7 +20776,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 829)
+    call dtf_begin(f, 854)
     call give(f, 0, input)
     call give(f, 1, dtype)
     call finish(f, stat, errmsg)
@@ -19833,7 +20795,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 830)
+    call dtf_begin(f, 855)
     call give(f, 0, input)
     call give(f, 1, dimension)
     call give(f, 2, size)
@@ -19853,7 +20815,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 831)
+    call dtf_begin(f, 856)
     call give(f, 0, input)
     if (present(offset)) call give(f, 1, offset)
     if (present(dim1)) call give(f, 2, dim1)
@@ -19872,7 +20834,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 832)
+    call dtf_begin(f, 857)
     call give(f, 0, input)
     call give(f, 1, chunks)
     if (present(dim)) call give(f, 2, dim)
@@ -19890,7 +20852,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 833)
+    call dtf_begin(f, 858)
     call give(f, 0, input)
     call give(f, 1, split_size)
     if (present(dim)) call give(f, 2, dim)
@@ -19908,7 +20870,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 834)
+    call dtf_begin(f, 859)
     call give(f, 0, input)
     call give_list(f, 1, split_sizes)
     if (present(dim)) call give(f, 2, dim)
@@ -19926,7 +20888,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 835)
+    call dtf_begin(f, 860)
     call give(f, 0, input)
     call give(f, 1, sections)
     if (present(dim)) call give(f, 2, dim)
@@ -19944,7 +20906,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 836)
+    call dtf_begin(f, 861)
     call give(f, 0, input)
     call give_list(f, 1, indices)
     if (present(dim)) call give(f, 2, dim)
@@ -19961,7 +20923,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 837)
+    call dtf_begin(f, 862)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -19977,7 +20939,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 838)
+    call dtf_begin(f, 863)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -19993,7 +20955,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 839)
+    call dtf_begin(f, 864)
     call give(f, 0, input)
     call give(f, 1, sections)
     call finish(f, stat, errmsg)
@@ -20008,7 +20970,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 840)
+    call dtf_begin(f, 865)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20022,7 +20984,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 841)
+    call dtf_begin(f, 866)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20037,7 +20999,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 842)
+    call dtf_begin(f, 867)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20051,7 +21013,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 843)
+    call dtf_begin(f, 868)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20065,7 +21027,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 844)
+    call dtf_begin(f, 869)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call take_tensors(f, 0, out)
@@ -20081,7 +21043,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 845)
+    call dtf_begin(f, 870)
     call give_list(f, 0, tensors)
     if (present(indexing)) call give(f, 1, indexing)
     call finish(f, stat, errmsg)
@@ -20097,7 +21059,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor), allocatable, dimension(:) :: out
     type(frame) :: f
-    call dtf_begin(f, 846)
+    call dtf_begin(f, 871)
     call give(f, 0, input)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20113,7 +21075,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 847)
+    call dtf_begin(f, 872)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20129,7 +21091,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 848)
+    call dtf_begin(f, 873)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20145,7 +21107,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 849)
+    call dtf_begin(f, 874)
     call give(f, 0, input)
     call give_list(f, 1, repeats)
     call finish(f, stat, errmsg)
@@ -20163,7 +21125,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 850)
+    call dtf_begin(f, 875)
     call give(f, 0, input)
     call give(f, 1, dim)
     call give(f, 2, start)
@@ -20181,7 +21143,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 851)
+    call dtf_begin(f, 876)
     call give(f, 0, input)
     call give_list(f, 1, size)
     call finish(f, stat, errmsg)
@@ -20197,7 +21159,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 852)
+    call dtf_begin(f, 877)
     call give(f, 0, input)
     call give_list(f, 1, dims)
     call finish(f, stat, errmsg)
@@ -20216,7 +21178,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 853)
+    call dtf_begin(f, 878)
     call give(f, 0, input)
     if (present(size)) call give_list(f, 1, size)
     if (present(scale_factor)) call give_list(f, 2, scale_factor)
@@ -20234,7 +21196,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 854)
+    call dtf_begin(f, 879)
     call give(f, 0, input)
     call give(f, 1, vec2)
     call finish(f, stat, errmsg)
@@ -20249,7 +21211,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 855)
+    call dtf_begin(f, 880)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20262,7 +21224,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 856)
+    call dtf_begin(f, 881)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20275,7 +21237,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 857)
+    call dtf_begin(f, 882)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20288,7 +21250,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 858)
+    call dtf_begin(f, 883)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20301,7 +21263,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 859)
+    call dtf_begin(f, 884)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20314,7 +21276,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 860)
+    call dtf_begin(f, 885)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20327,7 +21289,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 861)
+    call dtf_begin(f, 886)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20340,7 +21302,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 862)
+    call dtf_begin(f, 887)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20353,7 +21315,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 863)
+    call dtf_begin(f, 888)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20366,7 +21328,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 864)
+    call dtf_begin(f, 889)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20379,7 +21341,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 865)
+    call dtf_begin(f, 890)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20392,7 +21354,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 866)
+    call dtf_begin(f, 891)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20405,7 +21367,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 867)
+    call dtf_begin(f, 892)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20418,7 +21380,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 868)
+    call dtf_begin(f, 893)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20432,7 +21394,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 869)
+    call dtf_begin(f, 894)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20447,7 +21409,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 870)
+    call dtf_begin(f, 895)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20461,7 +21423,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 871)
+    call dtf_begin(f, 896)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20474,7 +21436,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 872)
+    call dtf_begin(f, 897)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20487,7 +21449,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 873)
+    call dtf_begin(f, 898)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20500,7 +21462,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 874)
+    call dtf_begin(f, 899)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20513,7 +21475,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 875)
+    call dtf_begin(f, 900)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20526,7 +21488,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 876)
+    call dtf_begin(f, 901)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call dtf_end(f)
@@ -20541,7 +21503,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 877)
+    call dtf_begin(f, 902)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -20558,7 +21520,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 878)
+    call dtf_begin(f, 903)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(alpha)) call give(f, 2, alpha)
@@ -20574,7 +21536,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 879)
+    call dtf_begin(f, 904)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20589,7 +21551,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 880)
+    call dtf_begin(f, 905)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20605,7 +21567,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 881)
+    call dtf_begin(f, 906)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -20622,7 +21584,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 882)
+    call dtf_begin(f, 907)
     call give(f, 0, input)
     call give(f, 1, other)
     if (present(rounding_mode)) call give(f, 2, rounding_mode)
@@ -20639,7 +21601,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 883)
+    call dtf_begin(f, 908)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -20656,7 +21618,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 884)
+    call dtf_begin(f, 909)
     call give(f, 0, input)
     if (present(min)) call give(f, 1, min)
     if (present(max)) call give(f, 2, max)
@@ -20672,7 +21634,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 885)
+    call dtf_begin(f, 910)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20687,7 +21649,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 886)
+    call dtf_begin(f, 911)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20702,7 +21664,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 887)
+    call dtf_begin(f, 912)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20717,7 +21679,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 888)
+    call dtf_begin(f, 913)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20732,7 +21694,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 889)
+    call dtf_begin(f, 914)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20747,7 +21709,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 890)
+    call dtf_begin(f, 915)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20762,7 +21724,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 891)
+    call dtf_begin(f, 916)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20777,7 +21739,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 892)
+    call dtf_begin(f, 917)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20792,7 +21754,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 893)
+    call dtf_begin(f, 918)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20807,7 +21769,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 894)
+    call dtf_begin(f, 919)
     call give(f, 0, input)
     call give(f, 1, other)
     call finish(f, stat, errmsg)
@@ -20824,7 +21786,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 895)
+    call dtf_begin(f, 920)
     call give(f, 0, y)
     if (present(x)) call give(f, 1, x)
     if (present(dx)) call give(f, 2, dx)
@@ -20842,7 +21804,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 896)
+    call dtf_begin(f, 921)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20858,7 +21820,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 897)
+    call dtf_begin(f, 922)
     call give_list(f, 0, tensors)
     if (present(dim)) call give(f, 1, dim)
     call finish(f, stat, errmsg)
@@ -20875,7 +21837,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 898)
+    call dtf_begin(f, 923)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -20892,7 +21854,7 @@ contains
     integer, intent(out), optional :: stat
     character(*), intent(inout), optional :: errmsg
     type(frame) :: f
-    call dtf_begin(f, 899)
+    call dtf_begin(f, 924)
     call give(f, 0, input)
     call give(f, 1, dim0)
     call give(f, 2, dim1)
@@ -20909,7 +21871,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 900)
+    call dtf_begin(f, 925)
     call give(f, 0, input)
     call give_list(f, 1, source)
     call give_list(f, 2, destination)
@@ -20925,7 +21887,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 901)
+    call dtf_begin(f, 926)
     call give_list(f, 0, tensors)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))
@@ -20939,7 +21901,7 @@ contains
     character(*), intent(inout), optional :: errmsg
     type(dt_tensor) :: out
     type(frame) :: f
-    call dtf_begin(f, 902)
+    call dtf_begin(f, 927)
     call give(f, 0, input)
     call finish(f, stat, errmsg)
     call hold(out, dtf_hold(f, 0, 0))

@@ -883,6 +883,78 @@ static int64_t py_nn_log_softmax(int64_t dim) {
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_multihead_attention(int64_t embed_dim, int64_t num_heads, double dropout, int32_t bias, int32_t add_bias_kv, int32_t add_zero_attn, int32_t kdim_given, int64_t kdim, int32_t vdim_given, int64_t vdim, int32_t batch_first, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_multihead_attention_options options_options = DT_NN_MULTIHEAD_ATTENTION_OPTIONS_INIT;
+  options_options.dropout = dropout;
+  options_options.bias = bias;
+  options_options.add_bias_kv = add_bias_kv;
+  options_options.add_zero_attn = add_zero_attn;
+  options_options.kdim = kdim_given ? &kdim : NULL;
+  options_options.vdim = vdim_given ? &vdim : NULL;
+  options_options.batch_first = batch_first;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_multihead_attention(embed_dim, num_heads, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_transformer_encoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_transformer_encoder_layer_options options_options = DT_NN_TRANSFORMER_ENCODER_LAYER_OPTIONS_INIT;
+  options_options.dim_feedforward = dim_feedforward;
+  options_options.dropout = dropout;
+  options_options.activation = activation;
+  options_options.layer_norm_eps = layer_norm_eps;
+  options_options.batch_first = batch_first;
+  options_options.norm_first = norm_first;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_transformer_encoder_layer(d_model, nhead, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_transformer_decoder_layer(int64_t d_model, int64_t nhead, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_transformer_decoder_layer_options options_options = DT_NN_TRANSFORMER_DECODER_LAYER_OPTIONS_INIT;
+  options_options.dim_feedforward = dim_feedforward;
+  options_options.dropout = dropout;
+  options_options.activation = activation;
+  options_options.layer_norm_eps = layer_norm_eps;
+  options_options.batch_first = batch_first;
+  options_options.norm_first = norm_first;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_transformer_decoder_layer(d_model, nhead, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_transformer(int64_t d_model, int64_t nhead, int64_t num_encoder_layers, int64_t num_decoder_layers, int64_t dim_feedforward, double dropout, const char *activation, double layer_norm_eps, int32_t batch_first, int32_t norm_first, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_transformer_options options_options = DT_NN_TRANSFORMER_OPTIONS_INIT;
+  options_options.d_model = d_model;
+  options_options.nhead = nhead;
+  options_options.num_encoder_layers = num_encoder_layers;
+  options_options.num_decoder_layers = num_decoder_layers;
+  options_options.dim_feedforward = dim_feedforward;
+  options_options.dropout = dropout;
+  options_options.activation = activation;
+  options_options.layer_norm_eps = layer_norm_eps;
+  options_options.batch_first = batch_first;
+  options_options.norm_first = norm_first;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_transformer(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_mse_loss(int32_t reduction) {
   dt_nn_mse_loss_options options_options = DT_NN_MSE_LOSS_OPTIONS_INIT;
   options_options.reduction = reduction;
@@ -1059,6 +1131,87 @@ static int64_t py_nn_multi_label_soft_margin_loss(int64_t weight, int32_t reduct
   options_options.reduction = reduction;
   dt_module *out = NULL;
   (void)!dt_nn_multi_label_soft_margin_loss(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_rnn(int64_t input_size, int64_t hidden_size, int64_t num_layers, const char *nonlinearity, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_rnn_options options_options = DT_NN_RNN_OPTIONS_INIT;
+  options_options.num_layers = num_layers;
+  options_options.nonlinearity = nonlinearity;
+  options_options.bias = bias;
+  options_options.batch_first = batch_first;
+  options_options.dropout = dropout;
+  options_options.bidirectional = bidirectional;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_rnn(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lstm(int64_t input_size, int64_t hidden_size, int64_t num_layers, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int64_t proj_size, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_lstm_options options_options = DT_NN_LSTM_OPTIONS_INIT;
+  options_options.num_layers = num_layers;
+  options_options.bias = bias;
+  options_options.batch_first = batch_first;
+  options_options.dropout = dropout;
+  options_options.bidirectional = bidirectional;
+  options_options.proj_size = proj_size;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_lstm(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_gru(int64_t input_size, int64_t hidden_size, int64_t num_layers, int32_t bias, int32_t batch_first, double dropout, int32_t bidirectional, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_gru_options options_options = DT_NN_GRU_OPTIONS_INIT;
+  options_options.num_layers = num_layers;
+  options_options.bias = bias;
+  options_options.batch_first = batch_first;
+  options_options.dropout = dropout;
+  options_options.bidirectional = bidirectional;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_gru(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_rnn_cell(int64_t input_size, int64_t hidden_size, int32_t bias, const char *nonlinearity, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_rnn_cell_options options_options = DT_NN_RNN_CELL_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.nonlinearity = nonlinearity;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_rnn_cell(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_lstm_cell(int64_t input_size, int64_t hidden_size, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_lstm_cell_options options_options = DT_NN_LSTM_CELL_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_lstm_cell(input_size, hidden_size, &options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_gru_cell(int64_t input_size, int64_t hidden_size, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
+  dt_nn_gru_cell_options options_options = DT_NN_GRU_CELL_OPTIONS_INIT;
+  options_options.bias = bias;
+  options_options.device_type = device_type;
+  options_options.device_index = device_index;
+  options_options.dtype = dtype;
+  dt_module *out = NULL;
+  (void)!dt_nn_gru_cell(input_size, hidden_size, &options_options, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -1391,6 +1544,21 @@ static int64_t py_optim_cosine_annealing_lr(int64_t optimizer, int64_t t_max, do
   dt_lr_scheduler *out = NULL;
   (void)!dt_optim_cosine_annealing_lr((dt_optimizer *)(intptr_t)optimizer, t_max, eta_min, &out);
   return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_scaled_dot_product_attention(int64_t query, int64_t key, int64_t value, int64_t attn_mask, double dropout_p, int32_t is_causal, int32_t scale_given, double scale, int32_t enable_gqa) {
+  dt_tensor *out = NULL;
+  (void)!dt_scaled_dot_product_attention((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, (dt_tensor *)(intptr_t)attn_mask, dropout_p, is_causal, scale_given ? &scale : NULL, enable_gqa, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int32_t py_multi_head_attention_forward(int64_t query, int64_t key, int64_t value, int64_t embed_dim_to_check, int64_t num_heads, int64_t in_proj_weight, int64_t in_proj_bias, int64_t bias_k, int64_t bias_v, int32_t add_zero_attn, double dropout_p, int64_t out_proj_weight, int64_t out_proj_bias, int32_t training, int64_t key_padding_mask, int32_t need_weights, int64_t attn_mask, int32_t use_separate_proj_weight, int64_t q_proj_weight, int64_t k_proj_weight, int64_t v_proj_weight, int64_t static_k, int64_t static_v, int32_t average_attn_weights, int32_t is_causal, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *weights = 0;
+  const int32_t status = dt_multi_head_attention_forward((dt_tensor *)(intptr_t)query, (dt_tensor *)(intptr_t)key, (dt_tensor *)(intptr_t)value, embed_dim_to_check, num_heads, (dt_tensor *)(intptr_t)in_proj_weight, (dt_tensor *)(intptr_t)in_proj_bias, (dt_tensor *)(intptr_t)bias_k, (dt_tensor *)(intptr_t)bias_v, add_zero_attn, dropout_p, (dt_tensor *)(intptr_t)out_proj_weight, (dt_tensor *)(intptr_t)out_proj_bias, training, (dt_tensor *)(intptr_t)key_padding_mask, need_weights, (dt_tensor *)(intptr_t)attn_mask, use_separate_proj_weight, (dt_tensor *)(intptr_t)q_proj_weight, (dt_tensor *)(intptr_t)k_proj_weight, (dt_tensor *)(intptr_t)v_proj_weight, (dt_tensor *)(intptr_t)static_k, (dt_tensor *)(intptr_t)static_v, average_attn_weights, is_causal, &output, &weights);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)weights;
+  return status;
 }
 
 static int32_t py_tensor_backward(int64_t input, int64_t gradient, int32_t retain_graph, int32_t create_graph, const int64_t *inputs, int64_t inputs_n) {
@@ -2590,6 +2758,12 @@ static int64_t py_module_forward(int64_t self, int64_t input, int64_t target) {
 static int64_t py_module_forward_inputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
   dt_tensor *out = NULL;
   (void)!dt_module_forward_inputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_module_forward_outputs(int64_t self, const int64_t *inputs, int64_t inputs_n) {
+  dt_tensor_list *out = NULL;
+  (void)!dt_module_forward_outputs((dt_module *)(intptr_t)self, (dt_tensor *const *)inputs, inputs_n, &out);
   return (int64_t)(intptr_t)out;
 }
 
@@ -4273,6 +4447,109 @@ static int64_t py_generator_get_state(int64_t self) {
 
 static int32_t py_generator_set_state(int64_t self, int64_t state) {
   return dt_generator_set_state((dt_generator *)(intptr_t)self, (dt_tensor *)(intptr_t)state);
+}
+
+static int32_t py_lstm(int64_t input, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  dt_tensor *c_n = 0;
+  const int32_t status = dt_lstm((dt_tensor *)(intptr_t)input, (dt_tensor *const *)list_or_null(hx, hx_n), list_count(hx_n), (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n, &c_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  out[2] = (int64_t)(intptr_t)c_n;
+  return status;
+}
+
+static int32_t py_lstm_packed(int64_t data, int64_t batch_sizes, const int64_t *hx, int64_t hx_n, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  dt_tensor *c_n = 0;
+  const int32_t status = dt_lstm_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *const *)list_or_null(hx, hx_n), list_count(hx_n), (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n, &c_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  out[2] = (int64_t)(intptr_t)c_n;
+  return status;
+}
+
+static int32_t py_gru(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_gru((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_gru_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_gru_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_rnn_tanh(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_rnn_tanh((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_rnn_tanh_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_rnn_tanh_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_rnn_relu(int64_t input, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int32_t batch_first, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_rnn_relu((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, batch_first, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_rnn_relu_packed(int64_t data, int64_t batch_sizes, int64_t hx, const int64_t *params, int64_t params_n, int32_t has_biases, int64_t num_layers, double dropout, int32_t train, int32_t bidirectional, int64_t *out) {
+  dt_tensor *output = 0;
+  dt_tensor *h_n = 0;
+  const int32_t status = dt_rnn_relu_packed((dt_tensor *)(intptr_t)data, (dt_tensor *)(intptr_t)batch_sizes, (dt_tensor *)(intptr_t)hx, (dt_tensor *const *)params, params_n, has_biases, num_layers, dropout, train, bidirectional, &output, &h_n);
+  out[0] = (int64_t)(intptr_t)output;
+  out[1] = (int64_t)(intptr_t)h_n;
+  return status;
+}
+
+static int32_t py_lstm_cell(int64_t input, const int64_t *hx, int64_t hx_n, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh, int64_t *out) {
+  dt_tensor *h = 0;
+  dt_tensor *c = 0;
+  const int32_t status = dt_lstm_cell((dt_tensor *)(intptr_t)input, (dt_tensor *const *)list_or_null(hx, hx_n), list_count(hx_n), (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &h, &c);
+  out[0] = (int64_t)(intptr_t)h;
+  out[1] = (int64_t)(intptr_t)c;
+  return status;
+}
+
+static int64_t py_gru_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+  dt_tensor *out = NULL;
+  (void)!dt_gru_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_rnn_tanh_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+  dt_tensor *out = NULL;
+  (void)!dt_rnn_tanh_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_rnn_relu_cell(int64_t input, int64_t hx, int64_t w_ih, int64_t w_hh, int64_t b_ih, int64_t b_hh) {
+  dt_tensor *out = NULL;
+  (void)!dt_rnn_relu_cell((dt_tensor *)(intptr_t)input, (dt_tensor *)(intptr_t)hx, (dt_tensor *)(intptr_t)w_ih, (dt_tensor *)(intptr_t)w_hh, (dt_tensor *)(intptr_t)b_ih, (dt_tensor *)(intptr_t)b_hh, &out);
+  return (int64_t)(intptr_t)out;
 }
 
 static int64_t py_sum(int64_t input, const int64_t *dim, int64_t dim_n, int32_t keepdim, int32_t dtype) {

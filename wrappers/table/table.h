@@ -88,7 +88,7 @@ typedef struct dtt_function {
   const struct dtt_function* next; /* ... the overload that needs fewer */
 } dtt_function;
 
-enum { DTT_MAX_ARGS = 24, DTT_MAX_CELLS = 64, DTT_MAX_RESULTS = 8 };
+enum { DTT_MAX_ARGS = 32, DTT_MAX_CELLS = 64, DTT_MAX_RESULTS = 8 };
 
 /* Lists of these end with an entry without a name. */
 typedef struct dtt_entry {

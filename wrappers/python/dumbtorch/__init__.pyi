@@ -148,6 +148,10 @@ from ._overloads import unique_consecutive as unique_consecutive
 from ._overloads import conv1d as conv1d
 from ._overloads import conv2d as conv2d
 from ._overloads import conv3d as conv3d
+from ._overloads import lstm as lstm
+from ._overloads import gru as gru
+from ._overloads import rnn_tanh as rnn_tanh
+from ._overloads import rnn_relu as rnn_relu
 from ._overloads import split as split
 from ._overloads import var as var
 from ._overloads import std as std
@@ -461,6 +465,14 @@ from ._ops import random_ as random_
 from ._ops import default_generator as default_generator
 from ._ops import set_own_generators as set_own_generators
 from ._ops import has_own_generators as has_own_generators
+from ._ops import lstm_packed as lstm_packed
+from ._ops import gru_packed as gru_packed
+from ._ops import rnn_tanh_packed as rnn_tanh_packed
+from ._ops import rnn_relu_packed as rnn_relu_packed
+from ._ops import lstm_cell as lstm_cell
+from ._ops import gru_cell as gru_cell
+from ._ops import rnn_tanh_cell as rnn_tanh_cell
+from ._ops import rnn_relu_cell as rnn_relu_cell
 from ._ops import sum as sum
 from ._ops import mean as mean
 from ._ops import nansum as nansum

@@ -1583,6 +1583,134 @@ def nn_log_softmax(dim):
     return Module.own(out)
 
 
+def nn_multihead_attention(embed_dim, num_heads, *, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None, batch_first=False, device=None, dtype=None):
+    """Attention of several heads; multi_head_attention_forward has the formulas. Inputs:
+    query, key, value, and if need be key_padding_mask and attn_mask. Outputs: what is
+    attended to, and the weights of the keys, the mean over heads. Parameters:
+    in_proj_weight, or with kdim or vdim q_proj_weight, k_proj_weight and v_proj_weight,
+    in_proj_bias, bias_k, bias_v, out_proj.weight, out_proj.bias.
+
+    Args:
+        embed_dim: Features of the query and of the output.
+        num_heads: How many heads there are, each of embed_dim / num_heads features.
+        dropout: Probability that a weight becomes 0, in training.
+        bias: Whether projections have biases.
+        add_bias_kv: Whether there is a further key, and its value, that are trained.
+        add_zero_attn: Whether there is a further key of zeros, whose value is zeros.
+        kdim: Features of the key; absent means embed_dim.
+        vdim: Features of the value; absent means embed_dim.
+        batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the
+            position.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_multihead_attention(embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim is not None, 0 if kdim is None else kdim, vdim is not None, 0 if vdim is None else vdim, batch_first, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "MultiheadAttention", "embed_dim:i64 num_heads:i64 dropout:f64 bias:bool add_bias_kv:bool add_zero_attn:bool kdim:i64? vdim:i64? batch_first:bool device:device? dtype:enum?", embed_dim, num_heads, dropout, bias, add_bias_kv, add_zero_attn, kdim, vdim, batch_first, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_transformer_encoder_layer(d_model, nhead, *, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+    """Attention of an input to itself, then two linear layers, each added to what it is
+    applied to (arXiv 1706.03762). Inputs: src, and if need be src_mask and
+    src_key_padding_mask.
+
+    Args:
+        d_model: Features of inputs and outputs.
+        nhead: How many heads attention has.
+        dim_feedforward: Features between the two linear layers.
+        dropout: Probability of a 0, in training.
+        activation: What is between the two linear layers: relu or gelu.
+        layer_norm_eps: eps of the norms.
+        batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the
+            position.
+        norm_first: Whether norms stand before attention and linear layers, or after what
+            these are added to.
+        bias: Whether linear layers and norms have biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_transformer_encoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "TransformerEncoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_transformer_decoder_layer(d_model, nhead, *, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+    """Attention of an input to itself, then to memory, then two linear layers, each added to
+    what it is applied to (arXiv 1706.03762). Inputs: tgt, memory, and if need be tgt_mask,
+    memory_mask, tgt_key_padding_mask and memory_key_padding_mask.
+
+    Args:
+        d_model: Features of inputs and outputs.
+        nhead: How many heads attention has.
+        dim_feedforward: Features between the two linear layers.
+        dropout: Probability of a 0, in training.
+        activation: What is between the two linear layers: relu or gelu.
+        layer_norm_eps: eps of the norms.
+        batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the
+            position.
+        norm_first: Whether norms stand before attention and linear layers, or after what
+            these are added to.
+        bias: Whether linear layers and norms have biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_transformer_decoder_layer(d_model, nhead, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "TransformerDecoderLayer", "d_model:i64 nhead:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_transformer(*, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1, activation='relu', layer_norm_eps=1e-05, batch_first=False, norm_first=False, bias=True, device=None, dtype=None):
+    """An encoder, and a decoder that attends to what it gives (arXiv 1706.03762), each with a
+    norm at its end. Inputs: src, tgt, and if need be src_mask, tgt_mask, memory_mask,
+    src_key_padding_mask, tgt_key_padding_mask and memory_key_padding_mask. Its children are
+    encoder and decoder, theirs layers and norm.
+
+    Args:
+        d_model: Features of inputs and outputs.
+        nhead: How many heads attention has.
+        num_encoder_layers: How many layers read the source.
+        num_decoder_layers: How many layers make the target.
+        dim_feedforward: Features between the two linear layers.
+        dropout: Probability of a 0, in training.
+        activation: What is between the two linear layers: relu or gelu.
+        layer_norm_eps: eps of the norms.
+        batch_first: Whether dimension 0 of inputs and output is the batch, and 1 the
+            position.
+        norm_first: Whether norms stand before attention and linear layers, or after what
+            these are added to.
+        bias: Whether linear layers and norms have biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_transformer(d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, c_string(activation), layer_norm_eps, batch_first, norm_first, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "Transformer", "d_model:i64 nhead:i64 num_encoder_layers:i64 num_decoder_layers:i64 dim_feedforward:i64 dropout:f64 activation:str layer_norm_eps:f64 batch_first:bool norm_first:bool bias:bool device:device? dtype:enum?", d_model, nhead, num_encoder_layers, num_decoder_layers, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype) from None
+    return Module.own(out)
+
+
 def nn_mse_loss(*, reduction='mean'):
     """(input - target) squared.
 
@@ -1920,6 +2048,166 @@ def nn_multi_label_soft_margin_loss(*, weight=None, reduction='mean'):
         out = lib.py_nn_multi_label_soft_margin_loss(0 if weight is None else weight._h, REDUCTION[reduction])
     except BAD_ARGUMENTS as error:
         raise complain(error, "MultiLabelSoftMarginLoss", "weight:tensor? reduction:enum", weight, reduction) from None
+    return Module.own(out)
+
+
+def nn_rnn(input_size, hidden_size, *, num_layers=1, nonlinearity='tanh', bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
+    """The recurrent network of Elman; rnn_tanh has the formulas. Input: what it is applied to,
+    [time, batch, input_size], [batch, time, input_size] with batch_first, or [time,
+    input_size]; and the state that it begins with, absent for zeros. Outputs: the hidden
+    states of the last layer, and what those of all layers and directions end with.
+    Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of
+    the other direction weight_ih_l0_reverse.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        nonlinearity: tanh or relu.
+        bias: Whether there are biases.
+        batch_first: Whether dimension 0 of input and output is the batch, and 1 the time.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        bidirectional: Whether each layer also runs from the end to the beginning.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_rnn(input_size, hidden_size, num_layers, c_string(nonlinearity), bias, batch_first, dropout, bidirectional, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "RNN", "input_size:i64 hidden_size:i64 num_layers:i64 nonlinearity:str bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:enum?", input_size, hidden_size, num_layers, nonlinearity, bias, batch_first, dropout, bidirectional, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_lstm(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, proj_size=0, device=None, dtype=None):
+    """Long short-term memory; lstm has the formulas. Inputs: what it is applied to, [time,
+    batch, input_size], [batch, time, input_size] with batch_first, or [time, input_size];
+    and the hidden state and the cells that it begins with, absent for zeros. Outputs: the
+    hidden states of the last layer, and what hidden states and cells of all layers and
+    directions end with. Parameters: weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0 and
+    with proj_size weight_hr_l0 of layer 0, and so on; of the other direction
+    weight_ih_l0_reverse.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        bias: Whether there are biases.
+        batch_first: Whether dimension 0 of input and output is the batch, and 1 the time.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        bidirectional: Whether each layer also runs from the end to the beginning.
+        proj_size: Features of the hidden state after a projection; 0: there is none.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_lstm(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LSTM", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool proj_size:i64 device:device? dtype:enum?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_gru(input_size, hidden_size, *, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False, device=None, dtype=None):
+    """Gated recurrent units; gru has the formulas. Input: what it is applied to, [time, batch,
+    input_size], [batch, time, input_size] with batch_first, or [time, input_size]; and the
+    state that it begins with, absent for zeros. Outputs: the hidden states of the last
+    layer, and what those of all layers and directions end with. Parameters: weight_ih_l0,
+    weight_hh_l0, bias_ih_l0, bias_hh_l0 of layer 0, and so on; of the other direction
+    weight_ih_l0_reverse.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        bias: Whether there are biases.
+        batch_first: Whether dimension 0 of input and output is the batch, and 1 the time.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        bidirectional: Whether each layer also runs from the end to the beginning.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_gru(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "GRU", "input_size:i64 hidden_size:i64 num_layers:i64 bias:bool batch_first:bool dropout:f64 bidirectional:bool device:device? dtype:enum?", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_rnn_cell(input_size, hidden_size, *, bias=True, nonlinearity='tanh', device=None, dtype=None):
+    """One time step of a recurrent network; rnn_tanh has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        nonlinearity: tanh or relu.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_rnn_cell(input_size, hidden_size, bias, c_string(nonlinearity), device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "RNNCell", "input_size:i64 hidden_size:i64 bias:bool nonlinearity:str device:device? dtype:enum?", input_size, hidden_size, bias, nonlinearity, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_lstm_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None):
+    """One time step of long short-term memory; lstm has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_lstm_cell(input_size, hidden_size, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "LSTMCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:enum?", input_size, hidden_size, bias, device, dtype) from None
+    return Module.own(out)
+
+
+def nn_gru_cell(input_size, hidden_size, *, bias=True, device=None, dtype=None):
+    """One time step of gated recurrent units; gru has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+
+    Returns:
+        The module.
+    """
+    try:
+        device_type, device_index = device_parts(device)
+        out = lib.py_nn_gru_cell(input_size, hidden_size, bias, device_type, device_index, DTYPE[dtype])
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "GRUCell", "input_size:i64 hidden_size:i64 bias:bool device:device? dtype:enum?", input_size, hidden_size, bias, device, dtype) from None
     return Module.own(out)
 
 
@@ -2630,6 +2918,85 @@ def optim_cosine_annealing_lr(optimizer, t_max, eta_min=0.0):
     except BAD_ARGUMENTS as error:
         raise complain(error, "CosineAnnealingLR", "optimizer:handle t_max:i64 eta_min:f64", optimizer, t_max, eta_min) from None
     return LrScheduler.own(out)
+
+
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False):
+    """softmax(scale * query @ key.T + mask) @ value (arXiv 1706.03762). A query that may look
+    nowhere gives zeros.
+
+    Args:
+        query: [..., queries, features].
+        key: [..., keys, features].
+        value: [..., keys, features of the values].
+        attn_mask: Where a query may look, of a shape that broadcasts to [..., queries,
+            keys]: bools that are true there, or numbers that are added to the scores.
+        dropout_p: Probability that a weight becomes 0. It applies whenever it is not 0.
+        is_causal: Whether query i sees the keys 0 to i alone.
+        scale: Factor of the scores; absent means 1 / sqrt(features).
+        enable_gqa: Whether there may be fewer heads, in dimension -3, of keys and values,
+            each of which serves several of the queries' (arXiv 2305.13245).
+
+    Returns:
+        [..., queries, features of the values].
+    """
+    try:
+        out = lib.py_scaled_dot_product_attention(query._h, key._h, value._h, 0 if attn_mask is None else attn_mask._h, dropout_p, is_causal, scale is not None, 0.0 if scale is None else scale, enable_gqa)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "scaled_dot_product_attention", "query:tensor key:tensor value:tensor attn_mask:tensor? dropout_p:f64 is_causal:bool scale:f64? enable_gqa:bool", query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa) from None
+    return wrap(out)
+
+
+def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False, q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None, average_attn_weights=True, is_causal=False):
+    """Attention of several heads (arXiv 1706.03762): queries, keys and values are projected
+    and cut into heads, scaled_dot_product_attention is applied to each, and what they give
+    is put together and projected again.
+
+    Args:
+        query: [queries, batch, embed_dim] or [queries, embed_dim].
+        key: [keys, batch, features] or [keys, features].
+        value: [keys, batch, features] or [keys, features].
+        embed_dim_to_check: embed_dim, which the query's last dimension must be.
+        num_heads: How many heads there are, each of embed_dim / num_heads features.
+        in_proj_weight: The weights of the three projections on top of each other, [3 *
+            embed_dim, embed_dim].
+        in_proj_bias: Their biases, [3 * embed_dim], or absent.
+        bias_k: A further key [1, 1, embed_dim], or absent.
+        bias_v: Its value [1, 1, embed_dim].
+        add_zero_attn: Whether there is a further key of zeros, whose value is zeros.
+        dropout_p: Probability that a weight becomes 0, in training.
+        out_proj_weight: The weight of the last projection, [embed_dim, embed_dim].
+        out_proj_bias: Its bias, [embed_dim], or absent.
+        training: Whether dropout applies.
+        key_padding_mask: [batch, keys] or [keys]: true where a key is not to be seen, or
+            numbers that are added to the scores.
+        need_weights: Whether the weights of the values are given back too.
+        attn_mask: [queries, keys] or [batch * num_heads, queries, keys]: true where a query
+            may not look, or numbers that are added to the scores.
+        use_separate_proj_weight: Whether the three projections have weights of their own,
+            in the place of in_proj_weight.
+        q_proj_weight: That of the query, [embed_dim, embed_dim].
+        k_proj_weight: That of the key, [embed_dim, features].
+        v_proj_weight: That of the value, [embed_dim, features].
+        static_k: Projected keys [batch * num_heads, keys, embed_dim / num_heads] to be
+            taken in the place of key; or absent.
+        static_v: Projected values of the same shape; or absent.
+        average_attn_weights: Whether the weights that are given back are the mean over
+            heads.
+        is_causal: A hint that attn_mask is that of is_causal in
+            scaled_dot_product_attention.
+
+    Returns:
+        The output, of the query's shape; and with need_weights the weights, [batch,
+        queries, keys] or [batch, num_heads, queries, keys].
+    """
+    try:
+        out = ffi_new("int64_t[2]")
+        status = lib.py_multi_head_attention_forward(query._h, key._h, value._h, embed_dim_to_check, num_heads, 0 if in_proj_weight is None else in_proj_weight._h, 0 if in_proj_bias is None else in_proj_bias._h, 0 if bias_k is None else bias_k._h, 0 if bias_v is None else bias_v._h, add_zero_attn, dropout_p, out_proj_weight._h, 0 if out_proj_bias is None else out_proj_bias._h, training, 0 if key_padding_mask is None else key_padding_mask._h, need_weights, 0 if attn_mask is None else attn_mask._h, use_separate_proj_weight, 0 if q_proj_weight is None else q_proj_weight._h, 0 if k_proj_weight is None else k_proj_weight._h, 0 if v_proj_weight is None else v_proj_weight._h, 0 if static_k is None else static_k._h, 0 if static_v is None else static_v._h, average_attn_weights, is_causal, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "multi_head_attention_forward", "query:tensor key:tensor value:tensor embed_dim_to_check:i64 num_heads:i64 in_proj_weight:tensor? in_proj_bias:tensor? bias_k:tensor? bias_v:tensor? add_zero_attn:bool dropout_p:f64 out_proj_weight:tensor out_proj_bias:tensor? training:bool key_padding_mask:tensor? need_weights:bool attn_mask:tensor? use_separate_proj_weight:bool q_proj_weight:tensor? k_proj_weight:tensor? v_proj_weight:tensor? static_k:tensor? static_v:tensor? average_attn_weights:bool is_causal:bool", query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, static_k, static_v, average_attn_weights, is_causal) from None
+    if status:
+        raise fail()
+    return multi_head_attention_forward_result((wrap(out[0]), wrap(out[1]) if out[1] else None))
 
 
 def tensor_backward(input, gradient=None, retain_graph=None, create_graph=False, inputs=None):
@@ -10047,6 +10414,399 @@ def generator_new(device=None):
     return Generator.own(out)
 
 
+def lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+    """Long short-term memory (Neural Computation 9, 1735): (i, f, g, o) = x @ weight_ih.T +
+    bias_ih + h @ weight_hh.T + bias_hh for each time step, c = sigmoid(f) * c + sigmoid(i)
+    * tanh(g), h = sigmoid(o) * tanh(c), with projections (arXiv 1402.1128) times
+    weight_hr.T.
+
+    Args:
+        hx: The hidden state [num_layers * directions, batch, hidden] and the cells, of the
+            same sizes, that it begins with; absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [4 * hidden, features],
+            weight_hh [4 * hidden, hidden], if has_biases bias_ih and bias_hh [4 * hidden],
+            and for projections weight_hr [projected, hidden]: one more, and hidden states
+            have so many features then.
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        The hidden states of the last layer at each time step, in the order of the input;
+        and what hidden states and cells of each layer and direction end with.
+    """
+    if out is not None:
+        return into(out, lstm, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    try:
+        hx_c = NULL if hx is None else handle_list(hx)
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[3]")
+        status = lib.py_lstm(input._h, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lstm", "input:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+    if status:
+        raise fail()
+    return lstm_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def lstm_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
+    """lstm of sequences of several lengths.
+
+    Args:
+        data: The elements of all sequences, [elements, features]: those of the first time
+            step, then those of the second, and so on, as of a PackedSequence.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        hx: The hidden state [num_layers * directions, batch, hidden] and the cells, of the
+            same sizes, that it begins with; absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+
+    Returns:
+        The hidden states of the last layer, packed like the input; and what hidden states
+        and cells of each layer and direction end with.
+    """
+    if out is not None:
+        return into(out, lstm_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    try:
+        hx_c = NULL if hx is None else handle_list(hx)
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[3]")
+        status = lib.py_lstm_packed(data._h, batch_sizes._h, hx_c, -1 if hx is None else len(hx_c), params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lstm_packed", "data:tensor batch_sizes:tensor hx:tensor[]? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+    if status:
+        raise fail()
+    return lstm_packed_result((wrap(out[0]), wrap(out[1]), wrap(out[2])))
+
+
+def gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+    """Gated recurrent units (arXiv 1406.1078): with (r, z, n) = x @ weight_ih.T + bias_ih and
+    (r', z', n') = h @ weight_hh.T + bias_hh for each time step, m = tanh(n + sigmoid(r +
+    r') * n') and h = m + sigmoid(z + z') * (h - m).
+
+    Args:
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        The hidden states of the last layer at each time step, in the order of the input;
+        and what they end with in each layer and direction.
+    """
+    if out is not None:
+        return into(out, gru, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_gru(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gru", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+    if status:
+        raise fail()
+    return gru_result((wrap(out[0]), wrap(out[1])))
+
+
+def gru_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
+    """gru of sequences of several lengths.
+
+    Args:
+        data: The elements of all sequences, [elements, features]: those of the first time
+            step, then those of the second, and so on, as of a PackedSequence.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+
+    Returns:
+        The hidden states of the last layer, packed like the input; and what they end with
+        in each layer and direction.
+    """
+    if out is not None:
+        return into(out, gru_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_gru_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gru_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+    if status:
+        raise fail()
+    return gru_packed_result((wrap(out[0]), wrap(out[1])))
+
+
+def rnn_tanh(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+    """The network of Elman (Cognitive Science 14, 179): h = tanh(x @ weight_ih.T + bias_ih + h
+    @ weight_hh.T + bias_hh) for each time step.
+
+    Args:
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        The hidden states of the last layer at each time step, in the order of the input;
+        and what they end with in each layer and direction.
+    """
+    if out is not None:
+        return into(out, rnn_tanh, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_rnn_tanh(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_tanh", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+    if status:
+        raise fail()
+    return rnn_tanh_result((wrap(out[0]), wrap(out[1])))
+
+
+def rnn_tanh_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
+    """rnn_tanh of sequences of several lengths.
+
+    Args:
+        data: The elements of all sequences, [elements, features]: those of the first time
+            step, then those of the second, and so on, as of a PackedSequence.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+
+    Returns:
+        The hidden states of the last layer, packed like the input; and what they end with
+        in each layer and direction.
+    """
+    if out is not None:
+        return into(out, rnn_tanh_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_rnn_tanh_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_tanh_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+    if status:
+        raise fail()
+    return rnn_tanh_packed_result((wrap(out[0]), wrap(out[1])))
+
+
+def rnn_relu(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first, *, out=None):
+    """rnn_tanh with relu in the place of tanh.
+
+    Args:
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+        batch_first: Whether dimension 0 is the batch, and 1 the time.
+
+    Returns:
+        The hidden states of the last layer at each time step, in the order of the input;
+        and what they end with in each layer and direction.
+    """
+    if out is not None:
+        return into(out, rnn_relu, input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_rnn_relu(input._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, batch_first, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_relu", "input:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool batch_first:bool", input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first) from None
+    if status:
+        raise fail()
+    return rnn_relu_result((wrap(out[0]), wrap(out[1])))
+
+
+def rnn_relu_packed(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional, *, out=None):
+    """rnn_relu of sequences of several lengths.
+
+    Args:
+        data: The elements of all sequences, [elements, features]: those of the first time
+            step, then those of the second, and so on, as of a PackedSequence.
+        batch_sizes: How many sequences have an element at each time step: int64 [time] that
+            never rises, on the CPU.
+        hx: The hidden state [num_layers * directions, batch, hidden] that it begins with;
+            absent means zeros.
+        params: For each layer, and each direction of it: weight_ih [gates * hidden,
+            features], weight_hh [gates * hidden, hidden], and if has_biases bias_ih and
+            bias_hh [gates * hidden].
+        has_biases: Whether there are biases.
+        num_layers: How many layers there are, each of which is applied to the outputs of
+            the one before.
+        dropout: Probability of a 0 in what goes from a layer to the next, in training.
+        train: Whether dropout applies.
+        bidirectional: Whether each layer also runs from the end to the beginning; the
+            outputs of both lie side by side.
+
+    Returns:
+        The hidden states of the last layer, packed like the input; and what they end with
+        in each layer and direction.
+    """
+    if out is not None:
+        return into(out, rnn_relu_packed, data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional)
+    try:
+        params_c = handle_list(params)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_rnn_relu_packed(data._h, batch_sizes._h, 0 if hx is None else hx._h, params_c, len(params_c), has_biases, num_layers, dropout, train, bidirectional, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_relu_packed", "data:tensor batch_sizes:tensor hx:tensor? params:tensor[] has_biases:bool num_layers:i64 dropout:f64 train:bool bidirectional:bool", data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional) from None
+    if status:
+        raise fail()
+    return rnn_relu_packed_result((wrap(out[0]), wrap(out[1])))
+
+
+def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+    """One time step of lstm.
+
+    Args:
+        hx: The hidden state and the cells, [batch, hidden] or [hidden]; absent means zeros.
+        w_ih: Weight of the input, [gates * hidden, features].
+        w_hh: Weight of the hidden state, [gates * hidden, hidden].
+        b_ih: A bias [gates * hidden], or absent.
+        b_hh: Another bias [gates * hidden], or absent.
+
+    Returns:
+        The next hidden state and the next cells.
+    """
+    if out is not None:
+        return into(out, lstm_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    try:
+        hx_c = NULL if hx is None else handle_list(hx)
+        out = ffi_new("int64_t[2]")
+        status = lib.py_lstm_cell(input._h, hx_c, -1 if hx is None else len(hx_c), w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h, out)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "lstm_cell", "input:tensor hx:tensor[]? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+    if status:
+        raise fail()
+    return lstm_cell_result((wrap(out[0]), wrap(out[1])))
+
+
+def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+    """One time step of gru.
+
+    Args:
+        hx: The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+        w_ih: Weight of the input, [gates * hidden, features].
+        w_hh: Weight of the hidden state, [gates * hidden, hidden].
+        b_ih: A bias [gates * hidden], or absent.
+        b_hh: Another bias [gates * hidden], or absent.
+
+    Returns:
+        The next hidden state.
+    """
+    if out is not None:
+        return into(out, gru_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    try:
+        out = lib.py_gru_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "gru_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+    return wrap(out)
+
+
+def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+    """One time step of rnn_tanh.
+
+    Args:
+        hx: The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+        w_ih: Weight of the input, [gates * hidden, features].
+        w_hh: Weight of the hidden state, [gates * hidden, hidden].
+        b_ih: A bias [gates * hidden], or absent.
+        b_hh: Another bias [gates * hidden], or absent.
+
+    Returns:
+        The next hidden state.
+    """
+    if out is not None:
+        return into(out, rnn_tanh_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    try:
+        out = lib.py_rnn_tanh_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_tanh_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+    return wrap(out)
+
+
+def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None, *, out=None):
+    """One time step of rnn_relu.
+
+    Args:
+        hx: The hidden state, [batch, hidden] or [hidden]; absent means zeros.
+        w_ih: Weight of the input, [gates * hidden, features].
+        w_hh: Weight of the hidden state, [gates * hidden, hidden].
+        b_ih: A bias [gates * hidden], or absent.
+        b_hh: Another bias [gates * hidden], or absent.
+
+    Returns:
+        The next hidden state.
+    """
+    if out is not None:
+        return into(out, rnn_relu_cell, input, hx, w_ih, w_hh, b_ih, b_hh)
+    try:
+        out = lib.py_rnn_relu_cell(input._h, 0 if hx is None else hx._h, w_ih._h, w_hh._h, 0 if b_ih is None else b_ih._h, 0 if b_hh is None else b_hh._h)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "rnn_relu_cell", "input:tensor hx:tensor? w_ih:tensor w_hh:tensor b_ih:tensor? b_hh:tensor?", input, hx, w_ih, w_hh, b_ih, b_hh) from None
+    return wrap(out)
+
+
 def sum(input, dim=None, keepdim=False, *, dtype=None, axis=None, keepdims=None, out=None):
     """Sum of elements.
 
@@ -14265,6 +15025,24 @@ class Module(Handle):
             raise complain(error, "forward_inputs", "self:handle inputs:tensor?[]", self, inputs) from None
         return wrap(out)
 
+    def forward_outputs(self, inputs):
+        """Applies a module whose forward has several results.
+
+        Args:
+            inputs: What the module is applied to, in the order of its forward; one that may be
+                left out may be absent.
+
+        Returns:
+            All that the module computes, as the states of a recurrent network beside its
+            outputs; of most modules one tensor.
+        """
+        try:
+            inputs_c = optional_handle_list(inputs)
+            out = lib.py_module_forward_outputs(self._h, inputs_c, len(inputs_c))
+        except BAD_ARGUMENTS as error:
+            raise complain(error, "forward_outputs", "self:handle inputs:tensor?[]", self, inputs) from None
+        return take_tensors(out)
+
     def kind(self):
         """The module's class: Linear."""
         try:
@@ -14836,6 +15614,7 @@ class Hook(Handle):
             raise fail()
 
 
+multi_head_attention_forward_result = result_type("multi_head_attention_forward", "output weights")
 load_safetensors_bytes_result = result_type("load_safetensors_bytes", "names tensors")
 load_safetensors_result = result_type("load_safetensors", "names tensors")
 load_checkpoint_result = result_type("load_checkpoint", "names tensors")
@@ -14857,6 +15636,15 @@ max_pool3d_with_indices_result = result_type("max_pool3d_with_indices", "values 
 adaptive_max_pool1d_with_indices_result = result_type("adaptive_max_pool1d_with_indices", "values indices")
 adaptive_max_pool2d_with_indices_result = result_type("adaptive_max_pool2d_with_indices", "values indices")
 adaptive_max_pool3d_with_indices_result = result_type("adaptive_max_pool3d_with_indices", "values indices")
+lstm_result = result_type("lstm", "output h_n c_n")
+lstm_packed_result = result_type("lstm_packed", "output h_n c_n")
+gru_result = result_type("gru", "output h_n")
+gru_packed_result = result_type("gru_packed", "output h_n")
+rnn_tanh_result = result_type("rnn_tanh", "output h_n")
+rnn_tanh_packed_result = result_type("rnn_tanh_packed", "output h_n")
+rnn_relu_result = result_type("rnn_relu", "output h_n")
+rnn_relu_packed_result = result_type("rnn_relu_packed", "output h_n")
+lstm_cell_result = result_type("lstm_cell", "h c")
 max_dim_result = result_type("max", "values indices")
 min_dim_result = result_type("min", "values indices")
 aminmax_result = result_type("aminmax", "min max")
@@ -15325,6 +16113,8 @@ NAMESPACES = {
         "set_detect_anomaly": set_detect_anomaly,
     },
     "functional": {
+        "scaled_dot_product_attention": scaled_dot_product_attention,
+        "multi_head_attention_forward": multi_head_attention_forward,
         "conv1d": conv1d,
         "conv1d_padding": conv1d_padding,
         "conv_transpose1d": conv_transpose1d,
@@ -15537,6 +16327,10 @@ NAMESPACES = {
         "Softmax": nn_softmax,
         "Softmax2d": nn_softmax2d,
         "LogSoftmax": nn_log_softmax,
+        "MultiheadAttention": nn_multihead_attention,
+        "TransformerEncoderLayer": nn_transformer_encoder_layer,
+        "TransformerDecoderLayer": nn_transformer_decoder_layer,
+        "Transformer": nn_transformer,
         "MSELoss": nn_mse_loss,
         "L1Loss": nn_l1_loss,
         "NLLLoss": nn_nll_loss,
@@ -15556,6 +16350,12 @@ NAMESPACES = {
         "MultiMarginLoss": nn_multi_margin_loss,
         "MultiLabelMarginLoss": nn_multi_label_margin_loss,
         "MultiLabelSoftMarginLoss": nn_multi_label_soft_margin_loss,
+        "RNN": nn_rnn,
+        "LSTM": nn_lstm,
+        "GRU": nn_gru,
+        "RNNCell": nn_rnn_cell,
+        "LSTMCell": nn_lstm_cell,
+        "GRUCell": nn_gru_cell,
         "Unflatten": nn_unflatten,
         "Fold": nn_fold,
         "Unfold": nn_unfold,
@@ -15905,6 +16705,18 @@ NAMESPACES = {
         "default_generator": default_generator,
         "set_own_generators": set_own_generators,
         "has_own_generators": has_own_generators,
+        "lstm": lstm,
+        "lstm_packed": lstm_packed,
+        "gru": gru,
+        "gru_packed": gru_packed,
+        "rnn_tanh": rnn_tanh,
+        "rnn_tanh_packed": rnn_tanh_packed,
+        "rnn_relu": rnn_relu,
+        "rnn_relu_packed": rnn_relu_packed,
+        "lstm_cell": lstm_cell,
+        "gru_cell": gru_cell,
+        "rnn_tanh_cell": rnn_tanh_cell,
+        "rnn_relu_cell": rnn_relu_cell,
         "sum": sum,
         "mean": mean,
         "nansum": nansum,

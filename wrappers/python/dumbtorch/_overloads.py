@@ -136,6 +136,31 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     return function(input, weight, bias, stride, padding, dilation, groups)
 
 
+def lstm(*args, **options):
+    """lstm(input, hx, params, ...) and lstm(data, batch_sizes, hx, params, ...) of packed sequences."""
+    return _recurrent(_ops.lstm, _ops.lstm_packed, args, options)
+
+
+def gru(*args, **options):
+    """gru(input, hx, params, ...) and gru(data, batch_sizes, hx, params, ...) of packed sequences."""
+    return _recurrent(_ops.gru, _ops.gru_packed, args, options)
+
+
+def rnn_tanh(*args, **options):
+    """rnn_tanh(input, hx, params, ...), and (data, batch_sizes, hx, params, ...) of packed sequences."""
+    return _recurrent(_ops.rnn_tanh, _ops.rnn_tanh_packed, args, options)
+
+
+def rnn_relu(*args, **options):
+    """rnn_relu(input, hx, params, ...), and (data, batch_sizes, hx, params, ...) of packed sequences."""
+    return _recurrent(_ops.rnn_relu, _ops.rnn_relu_packed, args, options)
+
+
+def _recurrent(plain, packed, args, options):
+    is_packed = "batch_sizes" in options or (len(args) > 3 and isinstance(args[3], (list, tuple)))
+    return (packed if is_packed else plain)(*args, **options)
+
+
 def _numpy_names(dim, keepdim, axis, keepdims):
     """dim and keepdim, which may have been given by NumPy's names."""
     return dim if axis is None else axis, keepdim if keepdims is None else keepdims
@@ -527,7 +552,10 @@ _LISTED = (
     unique_consecutive,
 )
 _CONVOLUTIONS = (conv1d, conv2d, conv3d)
-FUNCTIONS = {f.__name__: f for f in (*_LISTED, scatter, scatter_, round_, *_CONVOLUTIONS)}
+_RECURRENT = (lstm, gru, rnn_tanh, rnn_relu)
+FUNCTIONS = {
+    f.__name__: f for f in (*_LISTED, scatter, scatter_, round_, *_CONVOLUTIONS, *_RECURRENT)
+}
 FUNCTIONS |= {f"{name}_copy": _copying(name) for name in _COPIES}
 METHODS = {
     f.__name__: f

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 from .._tensor import Tensor
 
+from .._ops import scaled_dot_product_attention as scaled_dot_product_attention
+from .._ops import multi_head_attention_forward as multi_head_attention_forward
 from .._ops import conv1d as conv1d
 from .._ops import conv1d_padding as conv1d_padding
 from .._ops import conv_transpose1d as conv_transpose1d

@@ -2,13 +2,24 @@
 
 from . import batchnorm as batchnorm
 from . import layers
+from .activation import MultiheadAttention
 from .container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .layers import *  # noqa: F403
 from .loss import TripletMarginWithDistanceLoss
 from .module import Module
+from .rnn import GRU, LSTM, RNN, RNNBase
+from .transformer import (
+    Transformer,
+    TransformerDecoder,
+    TransformerDecoderLayer,
+    TransformerEncoder,
+    TransformerEncoderLayer,
+)
 
 __all__ = [
-    "Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential",
+    "GRU", "LSTM", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "ParameterDict",
+    "ParameterList", "RNN", "RNNBase", "Sequential", "Transformer", "TransformerDecoder",
+    "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
     "TripletMarginWithDistanceLoss",
 ]  # fmt: skip
 __all__ += layers.__all__

@@ -43,6 +43,8 @@ from .layers import Flatten as Flatten
 from .layers import Fold as Fold
 from .layers import GELU as GELU
 from .layers import GLU as GLU
+from .rnn import GRU as GRU
+from .layers import GRUCell as GRUCell
 from .layers import GaussianNLLLoss as GaussianNLLLoss
 from .layers import GroupNorm as GroupNorm
 from .layers import Hardshrink as Hardshrink
@@ -60,6 +62,8 @@ from .layers import L1Loss as L1Loss
 from .layers import LPPool1d as LPPool1d
 from .layers import LPPool2d as LPPool2d
 from .layers import LPPool3d as LPPool3d
+from .rnn import LSTM as LSTM
+from .layers import LSTMCell as LSTMCell
 from .layers import LayerNorm as LayerNorm
 from .layers import LeakyReLU as LeakyReLU
 from .layers import Linear as Linear
@@ -78,7 +82,9 @@ from .container import ModuleList as ModuleList
 from .layers import MultiLabelMarginLoss as MultiLabelMarginLoss
 from .layers import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
 from .layers import MultiMarginLoss as MultiMarginLoss
+from .activation import MultiheadAttention as MultiheadAttention
 from .layers import NLLLoss as NLLLoss
+from .activation import NonDynamicallyQuantizableLinear as NonDynamicallyQuantizableLinear
 from .layers import PReLU as PReLU
 from .layers import PairwiseDistance as PairwiseDistance
 from .container import ParameterDict as ParameterDict
@@ -87,6 +93,9 @@ from .layers import PixelShuffle as PixelShuffle
 from .layers import PixelUnshuffle as PixelUnshuffle
 from .layers import PoissonNLLLoss as PoissonNLLLoss
 from .layers import RMSNorm as RMSNorm
+from .rnn import RNN as RNN
+from .rnn import RNNBase as RNNBase
+from .layers import RNNCell as RNNCell
 from .layers import RReLU as RReLU
 from .layers import ReLU as ReLU
 from .layers import ReLU6 as ReLU6
@@ -111,6 +120,11 @@ from .layers import Softsign as Softsign
 from .layers import Tanh as Tanh
 from .layers import Tanhshrink as Tanhshrink
 from .layers import Threshold as Threshold
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 from .layers import TripletMarginLoss as TripletMarginLoss
 from .layers import Unflatten as Unflatten
 from .layers import Unfold as Unfold

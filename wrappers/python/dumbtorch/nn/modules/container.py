@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from ..parameter import Parameter
 from . import layers
 from .module import Module
@@ -140,6 +142,16 @@ class ModuleList(_Indexed):
 
     def __add__(self, other):
         return ModuleList([*self, *other])
+
+    def _shown_children(self):
+        """Neighbours that look the same are shown once."""
+        shown = []
+        for text, group in itertools.groupby(super()._shown_children(), lambda child: child[1]):
+            names = [name for name, _ in group]
+            many = len(names) > 1
+            name = f"{names[0]}-{names[-1]}" if many else names[0]
+            shown.append((name, f"{len(names)} x {text}" if many else text))
+        return shown
 
 
 class ParameterList(_Indexed):

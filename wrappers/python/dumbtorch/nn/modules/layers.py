@@ -2643,6 +2643,153 @@ class MultiLabelSoftMarginLoss(Module):
         return _ops.multilabel_soft_margin_loss(input, target, self._buffers["weight"], reduction=self.reduction)
 
 
+class RNNCell(Module):
+    """One time step of a recurrent network; rnn_tanh has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        nonlinearity: tanh or relu.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity='tanh', device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        self.nonlinearity = nonlinearity
+        self.register_parameter("weight_ih", Parameter(_ops.empty((hidden_size, input_size), dtype=dtype, device=device)))
+        self.register_parameter("weight_hh", Parameter(_ops.empty((hidden_size, hidden_size), dtype=dtype, device=device)))
+        self.register_parameter("bias_ih", Parameter(_ops.empty((hidden_size,), dtype=dtype, device=device)) if bias else None)
+        self.register_parameter("bias_hh", Parameter(_ops.empty((hidden_size,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        bound = (1 / math.sqrt(self.hidden_size)) if (self.hidden_size > 0) else 0
+        with no_grad():
+            _ops.uniform_(self._parameters["weight_ih"], -bound, bound)
+            _ops.uniform_(self._parameters["weight_hh"], -bound, bound)
+            if self._parameters["bias_ih"] is not None:
+                _ops.uniform_(self._parameters["bias_ih"], -bound, bound)
+            if self._parameters["bias_hh"] is not None:
+                _ops.uniform_(self._parameters["bias_hh"], -bound, bound)
+
+    def forward(self, input, hx=None):
+        try:
+            weight_ih, weight_hh, bias_ih, bias_hh = self._parameters["weight_ih"], self._parameters["weight_hh"], self._parameters["bias_ih"], self._parameters["bias_hh"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight_ih, weight_hh, bias_ih, bias_hh = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        if not ((self.nonlinearity == "tanh") or (self.nonlinearity == "relu")):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return _ops.rnn_tanh_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh) if (self.nonlinearity == "tanh") else _ops.rnn_relu_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh)
+
+    def extra_repr(self):
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if not self.bias:
+            parts.append(f"bias={self.bias}")
+        if self.nonlinearity != "tanh":
+            parts.append(f"nonlinearity={self.nonlinearity}")
+        return ", ".join(parts)
+
+
+class LSTMCell(Module):
+    """One time step of long short-term memory; lstm has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        self.register_parameter("weight_ih", Parameter(_ops.empty((4 * hidden_size, input_size), dtype=dtype, device=device)))
+        self.register_parameter("weight_hh", Parameter(_ops.empty((4 * hidden_size, hidden_size), dtype=dtype, device=device)))
+        self.register_parameter("bias_ih", Parameter(_ops.empty((4 * hidden_size,), dtype=dtype, device=device)) if bias else None)
+        self.register_parameter("bias_hh", Parameter(_ops.empty((4 * hidden_size,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        bound = (1 / math.sqrt(self.hidden_size)) if (self.hidden_size > 0) else 0
+        with no_grad():
+            _ops.uniform_(self._parameters["weight_ih"], -bound, bound)
+            _ops.uniform_(self._parameters["weight_hh"], -bound, bound)
+            if self._parameters["bias_ih"] is not None:
+                _ops.uniform_(self._parameters["bias_ih"], -bound, bound)
+            if self._parameters["bias_hh"] is not None:
+                _ops.uniform_(self._parameters["bias_hh"], -bound, bound)
+
+    def forward(self, input, hx=None):
+        try:
+            weight_ih, weight_hh, bias_ih, bias_hh = self._parameters["weight_ih"], self._parameters["weight_hh"], self._parameters["bias_ih"], self._parameters["bias_hh"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight_ih, weight_hh, bias_ih, bias_hh = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        return _ops.lstm_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh)
+
+    def extra_repr(self):
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if not self.bias:
+            parts.append(f"bias={self.bias}")
+        return ", ".join(parts)
+
+
+class GRUCell(Module):
+    """One time step of gated recurrent units; gru has the formulas.
+
+    Args:
+        input_size: Features of the input.
+        hidden_size: Features of the hidden state.
+        bias: Whether there are biases.
+        device: Where its tensors are made.
+        dtype: Element type of its tensors.
+    """
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        self.register_parameter("weight_ih", Parameter(_ops.empty((3 * hidden_size, input_size), dtype=dtype, device=device)))
+        self.register_parameter("weight_hh", Parameter(_ops.empty((3 * hidden_size, hidden_size), dtype=dtype, device=device)))
+        self.register_parameter("bias_ih", Parameter(_ops.empty((3 * hidden_size,), dtype=dtype, device=device)) if bias else None)
+        self.register_parameter("bias_hh", Parameter(_ops.empty((3 * hidden_size,), dtype=dtype, device=device)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        """Draws initial values."""
+        bound = (1 / math.sqrt(self.hidden_size)) if (self.hidden_size > 0) else 0
+        with no_grad():
+            _ops.uniform_(self._parameters["weight_ih"], -bound, bound)
+            _ops.uniform_(self._parameters["weight_hh"], -bound, bound)
+            if self._parameters["bias_ih"] is not None:
+                _ops.uniform_(self._parameters["bias_ih"], -bound, bound)
+            if self._parameters["bias_hh"] is not None:
+                _ops.uniform_(self._parameters["bias_hh"], -bound, bound)
+
+    def forward(self, input, hx=None):
+        try:
+            weight_ih, weight_hh, bias_ih, bias_hh = self._parameters["weight_ih"], self._parameters["weight_hh"], self._parameters["bias_ih"], self._parameters["bias_hh"]
+        except KeyError:  # deleted: a plain attribute may stand for it
+            weight_ih, weight_hh, bias_ih, bias_hh = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        return _ops.gru_cell(input, hx, weight_ih, weight_hh, bias_ih, bias_hh)
+
+    def extra_repr(self):
+        parts = [f"{self.input_size}, {self.hidden_size}"]
+        if not self.bias:
+            parts.append(f"bias={self.bias}")
+        return ", ".join(parts)
+
+
 class Unflatten(Module):
     """Splits one dimension into several.
 
@@ -3151,6 +3298,9 @@ __all__ = [
     "MultiMarginLoss",
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
+    "RNNCell",
+    "LSTMCell",
+    "GRUCell",
     "Unflatten",
     "Fold",
     "Unfold",

@@ -447,10 +447,14 @@ class Module(StateDict):
     def __repr__(self):
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {_indented(repr(child))}" for name, child in self._modules.items()]
+        children = [f"({name}): {_indented(text)}" for name, text in self._shown_children()]
         if len(lines) <= 1 and not children:
             return f"{self._get_name()}({extra})"
         return f"{self._get_name()}(\n  " + "\n  ".join([*lines, *children]) + "\n)"
+
+    def _shown_children(self):
+        """Names and texts of the children, as print shows them."""
+        return [(name, repr(child)) for name, child in self._modules.items()]
 
 
 def _indented(text: str) -> str:

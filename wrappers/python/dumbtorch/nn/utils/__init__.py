@@ -1,6 +1,6 @@
 """Tools for modules: gradient clipping, parameters as one vector, parametrizations, pruning, fusion."""
 
-from . import parametrizations, parametrize, prune, stateless
+from . import parametrizations, parametrize, prune, rnn, stateless
 from .clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,
@@ -25,5 +25,5 @@ __all__ = [
     "convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format", "fuse_conv_bn_eval",
     "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm",
     "parameters_to_vector", "parametrizations", "parametrize", "prune", "remove_spectral_norm",
-    "remove_weight_norm", "skip_init", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
+    "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip

@@ -1,0 +1,89 @@
+#include "core/nn/attention.h"
+
+#include <cmath>
+
+#include "core/nn/layers.h"
+#include "core/ops/attention.gen.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/overwrite.h"
+#include "core/ops/random.gen.h"
+#include "core/ops/views.gen.h"
+#include "core/runtime/context.h"
+
+namespace dt {
+
+// The places of the state, which state(i) has in this order.
+namespace {
+enum Place { kInWeight, kQuery, kKey, kValue, kInBias, kBiasK, kBiasV };
+}  // namespace
+
+MultiheadAttention::MultiheadAttention(int64_t embed_dim, int64_t num_heads,
+                                       const NnMultiheadAttentionOptions& o)
+    : ManyOutputs("MultiheadAttention"),
+      embed_dim_(embed_dim),
+      num_heads_(num_heads),
+      dropout_(o.dropout),
+      add_zero_attn_(o.add_zero_attn),
+      batch_first_(o.batch_first),
+      separate_(o.kdim.value_or(embed_dim) != embed_dim ||
+                o.vdim.value_or(embed_dim) != embed_dim) {
+  const auto add = [&](const char* name, bool given, IntList sizes) {
+    register_parameter(name, given ? empty(sizes, o.dtype, o.device) : Tensor());
+  };
+  add("in_proj_weight", !separate_, {3 * embed_dim, embed_dim});
+  add("q_proj_weight", separate_, {embed_dim, embed_dim});
+  add("k_proj_weight", separate_, {embed_dim, o.kdim.value_or(embed_dim)});
+  add("v_proj_weight", separate_, {embed_dim, o.vdim.value_or(embed_dim)});
+  add("in_proj_bias", o.bias, {3 * embed_dim});
+  add("bias_k", o.add_bias_kv, {1, 1, embed_dim});
+  add("bias_v", o.add_bias_kv, {1, 1, embed_dim});
+  NnLinearOptions linear;
+  linear.bias = o.bias;
+  linear.device = o.device;
+  linear.dtype = o.dtype;
+  register_module("out_proj", nn_linear(embed_dim, embed_dim, linear));
+  initialize();
+}
+
+// Uniform, and further keys normal, with the variances of Glorot and Bengio (AISTATS 2010).
+void MultiheadAttention::initialize() {
+  const GradMode off(false);
+  for (const Place place : {kInWeight, kQuery, kKey, kValue}) {
+    const Tensor& w = state(place);
+    if (!w.defined()) continue;
+    const double bound = std::sqrt(6.0 / static_cast<double>(w.size(0) + w.size(1)));
+    uniform_(w, -bound, bound);
+  }
+  if (state(kInBias).defined()) {
+    zero_(state(kInBias));
+    for (const auto& [name, x] : child(0)->named_parameters()) {
+      if (name == "bias") zero_(x);
+    }
+  }
+  for (const Place place : {kBiasK, kBiasV}) {
+    if (state(place).defined())
+      normal_(state(place), 0, std::sqrt(1.0 / static_cast<double>(embed_dim_)));
+  }
+}
+
+std::vector<Tensor> MultiheadAttention::attend(TensorList inputs, bool need_weights) {
+  check_inputs(inputs, 3, 5);
+  const auto given = [&](int64_t i) { return i < inputs.size() ? inputs[i] : Tensor(); };
+  const bool turned = batch_first_ && inputs[0].ndim() == 3;
+  const auto turn = [&](const Tensor& x) {
+    return turned && x.ndim() == 3 ? transpose(x, 0, 1) : x;
+  };
+  const Tensor query = turn(inputs[0]);
+  const Tensor key = inputs[1].is_same(inputs[0]) ? query : turn(inputs[1]);
+  const Tensor value = inputs[2].is_same(inputs[1]) ? key : turn(inputs[2]);
+  const NamedTensors out = child(0)->named_parameters();
+  const auto [y, weights] = multi_head_attention_forward(
+      query, key, value, embed_dim_, num_heads_, state(kInWeight), state(kInBias), state(kBiasK),
+      state(kBiasV), add_zero_attn_, dropout_, out[0].second,
+      out.size() > 1 ? out[1].second : Tensor(), training(), given(3), need_weights, given(4),
+      separate_, state(kQuery), state(kKey), state(kValue));
+  if (!need_weights) return {turn(y)};
+  return {turn(y), weights};
+}
+
+}  // namespace dt

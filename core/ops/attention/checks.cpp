@@ -1,0 +1,101 @@
+#include "core/ops/attention/checks.h"
+
+#include "core/base/error.h"
+#include "core/ops/checks.h"
+
+namespace dt {
+
+void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                     const Tensor& mask, bool is_causal) {
+  DT_CHECK(query.dtype() == key.dtype() && query.dtype() == value.dtype(), kRuntimeError,
+           "Expected query, key, and value to have the same dtype, but got query.dtype: ",
+           c_type_word(query.dtype()), " key.dtype: ", c_type_word(key.dtype()),
+           " and value.dtype: ", c_type_word(value.dtype()), " instead.");
+  DT_CHECK(query.ndim() >= 2 && key.ndim() >= 2 && value.ndim() >= 2, kRuntimeError,
+           "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: ",
+           query.ndim(), " key.dim: ", key.ndim(), " and value.dim: ", value.ndim(), " instead.");
+  DT_CHECK(is_floating(query.dtype()), kRuntimeError, "expected scalar type Float but found ",
+           type_word(query.dtype()));
+  if (!mask.defined()) return;
+  const DType t = mask.dtype();
+  DT_CHECK(is_bool(t) || t == kDTypeOf<float> || t == query.dtype(), kRuntimeError,
+           "Expected attn_mask dtype to be bool or float or to match query dtype, but got "
+           "attn_mask.dtype: ",
+           c_type_word(t), " and  query.dtype: ", c_type_word(query.dtype()), " instead.");
+  DT_CHECK(!is_causal, kRuntimeError,
+           "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+           "is_causal=True");
+}
+
+void check_grouped_heads(const Tensor& query, const Tensor& key, const Tensor& value) {
+  const int64_t heads = query.size(-3), of_keys = key.size(-3), of_values = value.size(-3);
+  const bool divide =
+      of_keys > 0 && of_values > 0 && heads % of_keys == 0 && heads % of_values == 0;
+  DT_CHECK(divide, kRuntimeError,
+           "Number of heads in key and value must divide the number of heads in query");
+}
+
+void check_head_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
+                       const Tensor& padding_mask, const Tensor& mask, int64_t num_heads) {
+  const int n = query.ndim();
+  DT_CHECK(n == 2 || n == 3, kRuntimeError,
+           "query should be unbatched 2D or batched 3D tensor but received ", n, "-D query tensor");
+  const char* what = n == 3 ? "For batched (3-D) `query`, " : "For unbatched (2-D) `query`, ";
+  DT_CHECK(key.ndim() == n && value.ndim() == n, kRuntimeError, what,
+           "expected `key` and `value` to be ", n, "-D but found ", key.ndim(), "-D and ",
+           value.ndim(), "-D tensors respectively");
+  DT_CHECK(!padding_mask.defined() || padding_mask.ndim() == n - 1, kRuntimeError, what,
+           "expected `key_padding_mask` to be `None` or ", n - 1, "-D but found ",
+           padding_mask.ndim(), "-D tensor instead");
+  if (!mask.defined()) return;
+  DT_CHECK(mask.ndim() == 2 || mask.ndim() == 3, kRuntimeError, what,
+           "expected `attn_mask` to be `None`, 2-D or 3-D but found ", mask.ndim(),
+           "-D tensor instead");
+  const Dims expected{num_heads, query.size(0), key.size(0)};
+  DT_CHECK(n == 3 || mask.ndim() == 2 || mask.sizes() == expected, kRuntimeError,
+           "Expected `attn_mask` shape to be (", expected[0], ", ", expected[1], ", ", expected[2],
+           ") but got torch.Size(", mask.sizes(), ")");
+}
+
+void check_head_sizes(const Tensor& query, const Tensor& key, const Tensor& value,
+                      int64_t embed_dim, int64_t num_heads, bool separate) {
+  DT_CHECK(query.size(2) == embed_dim, kRuntimeError, "was expecting embedding dimension of ",
+           embed_dim, ", but got ", query.size(2));
+  DT_CHECK(num_heads > 0 && embed_dim % num_heads == 0, kRuntimeError, "embed_dim ", embed_dim,
+           " not divisible by num_heads ", num_heads);
+  const bool side_by_side = key.size(0) == value.size(0) && key.size(1) == value.size(1);
+  DT_CHECK(side_by_side || !separate, kRuntimeError, "key's sequence and batch dims torch.Size([",
+           key.size(0), ", ", key.size(1), "]) do not match value's torch.Size([", value.size(0),
+           ", ", value.size(1), "])");
+  DT_CHECK(separate || key.sizes() == value.sizes(), kRuntimeError, "key shape torch.Size(",
+           key.sizes(), ") does not match value shape torch.Size(", value.sizes(), ")");
+}
+
+void check_head_mask(const Tensor& mask, const Dims& scores) {
+  const Dims wanted = mask.ndim() == 2 ? Dims{scores[1], scores[2]} : scores;
+  std::string sizes;
+  for (int64_t n : wanted) sizes += text(sizes.empty() ? "" : ", ", n);
+  DT_CHECK(mask.sizes() == wanted, kRuntimeError, "The shape of the ", mask.ndim(),
+           "D attn_mask is torch.Size(", mask.sizes(), "), but should be (", sizes, ").");
+}
+
+void check_causal_hint(const Tensor& mask, bool is_causal) {
+  DT_CHECK(mask.defined() || !is_causal, kRuntimeError,
+           "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+           "method `generate_square_subsequent_mask` to create this mask.");
+}
+
+void check_mask_dtype(const Tensor& mask, const char* name) {
+  DT_CHECK(is_bool(mask.dtype()) || is_floating(mask.dtype()), kRuntimeError,
+           "only bool and floating types of ", name, " are supported");
+}
+
+void check_static(const Tensor& x, const char* name, int64_t heads, int64_t features) {
+  DT_CHECK(x.ndim() == 3, kRuntimeError, name, " must have 3 dimensions, got ", x.ndim());
+  DT_CHECK(x.size(0) == heads, kRuntimeError, "expecting ", name, ".size(0) of ", heads,
+           ", but got ", x.size(0));
+  DT_CHECK(x.size(2) == features, kRuntimeError, "expecting ", name, ".size(2) of ", features,
+           ", but got ", x.size(2));
+}
+
+}  // namespace dt

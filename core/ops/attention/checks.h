@@ -1,0 +1,25 @@
+// What attention refuses, in PyTorch's words.
+#pragma once
+
+#include "core/tensor/tensor.h"
+
+namespace dt {
+
+void check_attention(const Tensor& query, const Tensor& key, const Tensor& value,
+                     const Tensor& mask, bool is_causal);
+// Of enable_gqa: heads of keys and values divide those of queries.
+void check_grouped_heads(const Tensor& query, const Tensor& key, const Tensor& value);
+
+// Of multi_head_attention_forward's inputs, as they are given.
+void check_head_inputs(const Tensor& query, const Tensor& key, const Tensor& value,
+                       const Tensor& padding_mask, const Tensor& mask, int64_t num_heads);
+void check_head_sizes(const Tensor& query, const Tensor& key, const Tensor& value,
+                      int64_t embed_dim, int64_t num_heads, bool separate);
+// A mask that is added to the scores of [batch * heads, queries, keys].
+void check_head_mask(const Tensor& mask, const Dims& scores);
+// A causal mask is given, although its name would do.
+void check_causal_hint(const Tensor& mask, bool is_causal);
+void check_mask_dtype(const Tensor& mask, const char* name);
+void check_static(const Tensor& x, const char* name, int64_t heads, int64_t features);
+
+}  // namespace dt

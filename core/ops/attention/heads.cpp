@@ -1,0 +1,179 @@
+// multi_head_attention_forward: projections around attention. Inside, sizes are [queries or keys,
+// batch, features].
+#include <cmath>
+#include <limits>
+
+#include "core/ops/attention.gen.h"
+#include "core/ops/attention/checks.h"
+#include "core/ops/copy.h"
+#include "core/ops/creation.gen.h"
+#include "core/ops/formula.h"
+#include "core/ops/linalg.gen.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/reduce.gen.h"
+#include "core/ops/shapes.gen.h"
+#include "core/ops/views.gen.h"
+
+namespace dt {
+namespace {
+
+struct Triple {
+  Tensor q, k, v;
+};
+
+// The three projections of inputs that may be one tensor: then they are one product.
+Triple project(const Triple& x, const Triple& weight, const Triple& bias) {
+  return {linear(x.q, weight.q, bias.q), linear(x.k, weight.k, bias.k),
+          linear(x.v, weight.v, bias.v)};
+}
+
+Triple thirds(const Tensor& x, int dim) {
+  if (!x.defined()) return {};
+  const std::vector<Tensor> parts = chunk(x, 3, dim);
+  return {parts[0], parts[1], parts[2]};
+}
+
+Triple project_together(const Triple& x, const Tensor& weight, const Tensor& bias) {
+  const bool is_one = x.q.is_same(x.k) && x.k.is_same(x.v);
+  if (is_one) return thirds(linear(x.q, weight, bias), -1);
+  return project(x, thirds(weight, 0), thirds(bias, 0));
+}
+
+// A mask as numbers that are added: bools are true where there is nothing to see.
+Tensor as_addend(const Tensor& mask, const char* name, DType dtype) {
+  if (!mask.defined()) return mask;
+  check_mask_dtype(mask, name);
+  if (!is_bool(mask.dtype())) return mask;
+  return masked_fill(zeros(mask.sizes(), dtype, mask.device()), mask,
+                     -std::numeric_limits<double>::infinity());
+}
+
+// A mask with a column for a further key, which everybody sees.
+Tensor with_column(const Tensor& mask) {
+  return mask.defined() ? pad(mask, {0, 1}) : mask;
+}
+
+// [batch * heads, positions, features of a head]
+Tensor by_heads(const Tensor& x, int64_t heads) {
+  const int64_t n = x.size(0), batch = x.size(1);
+  return transpose(reshape(x, {n, batch * heads, x.size(2) / heads}), 0, 1);
+}
+
+Tensor zeros_behind(const Tensor& x) {
+  return cat({x, new_zeros(x, {x.size(0), 1, x.size(2)})}, 1);
+}
+
+// attn_mask [., queries, keys] and the mask of keys [batch, keys] as one.
+Tensor join_masks(const Tensor& mask, const Tensor& padding, int64_t batch, int64_t heads) {
+  if (!padding.defined()) return mask;
+  const int64_t keys = padding.size(1);
+  const Tensor columns =
+      reshape(expand(view(padding, {batch, 1, 1, keys}), {batch, heads, 1, keys}),
+              {batch * heads, 1, keys});
+  return mask.defined() ? mask + columns : columns;
+}
+
+struct Seen {
+  Tensor output, weights;
+};
+
+// The weights themselves, and what they make of the values.
+Seen attend(const Triple& x, const Tensor& mask, double dropout_p) {
+  const double scale = std::sqrt(1 / static_cast<double>(x.q.size(-1)));
+  const Tensor keys = transpose(x.k, -2, -1);
+  const Tensor scores = mask.defined() ? baddbmm(mask, x.q * scale, keys) : bmm(x.q * scale, keys);
+  const Tensor weights = dropout(softmax(scores, -1), dropout_p, dropout_p > 0);
+  return {bmm(weights, x.v), weights};
+}
+
+Tensor attend_without_weights(const Triple& x, const Tensor& mask, double dropout_p, bool is_causal,
+                              int64_t batch, int64_t heads) {
+  const auto four = [&](const Tensor& y) {
+    if (!y.defined() || y.size(0) == 1) return y;  // a mask of all heads broadcasts as it is
+    return reshape(y, {batch, heads, y.size(1), y.size(2)});
+  };
+  const Triple by_batch{four(x.q), four(x.k), four(x.v)};
+  const Tensor y = scaled_dot_product_attention(by_batch.q, by_batch.k, by_batch.v, four(mask),
+                                                dropout_p, is_causal);
+  return reshape(y, {batch * heads, y.size(-2), y.size(-1)});
+}
+
+// What attention is applied to, and where it may look.
+struct Heads {
+  Triple x;
+  Tensor mask, padding;
+
+  void add_key(const Tensor& k, const Tensor& v) {
+    x.k = cat({x.k, k});
+    x.v = cat({x.v, v});
+    see_one_more();
+  }
+  void add_zero() {
+    x.k = zeros_behind(x.k);
+    x.v = zeros_behind(x.v);
+    see_one_more();
+  }
+
+ private:
+  void see_one_more() {
+    mask = with_column(mask);
+    padding = with_column(padding);
+  }
+};
+
+}  // namespace
+
+std::tuple<Tensor, Tensor> multi_head_attention_forward(
+    const Tensor& query, const Tensor& key, const Tensor& value, int64_t embed_dim_to_check,
+    int64_t num_heads, const Tensor& in_proj_weight, const Tensor& in_proj_bias,
+    const Tensor& bias_k, const Tensor& bias_v, bool add_zero_attn, double dropout_p,
+    const Tensor& out_proj_weight, const Tensor& out_proj_bias, bool training,
+    const Tensor& key_padding_mask, bool need_weights, const Tensor& attn_mask,
+    bool use_separate_proj_weight, const Tensor& q_proj_weight, const Tensor& k_proj_weight,
+    const Tensor& v_proj_weight, const Tensor& static_k, const Tensor& static_v,
+    bool average_attn_weights, bool is_causal) {
+  check_head_inputs(query, key, value, key_padding_mask, attn_mask, num_heads);
+  check_causal_hint(attn_mask, is_causal);
+  const bool batched = query.ndim() == 3;
+  const auto with_batch = [&](const Tensor& x, int dim) {
+    return batched || !x.defined() ? x : unsqueeze(x, dim);
+  };
+  const Tensor q = with_batch(query, 1), k = key.is_same(query) ? q : with_batch(key, 1);
+  const Triple inputs{q, k, value.is_same(key) ? k : with_batch(value, 1)};
+  check_head_sizes(inputs.q, inputs.k, inputs.v, embed_dim_to_check, num_heads,
+                   use_separate_proj_weight);
+  const int64_t length = q.size(0), batch = q.size(1), all_heads = batch * num_heads;
+  Heads heads;
+  heads.x =
+      use_separate_proj_weight
+          ? project(inputs, {q_proj_weight, k_proj_weight, v_proj_weight}, thirds(in_proj_bias, 0))
+          : project_together(inputs, in_proj_weight, in_proj_bias);
+  heads.padding = as_addend(with_batch(key_padding_mask, 0), "key_padding_mask", query.dtype());
+  const bool uses_hint = is_causal && !heads.padding.defined() && !need_weights;
+  if (attn_mask.defined() && !uses_hint) {
+    check_head_mask(attn_mask, {all_heads, length, key.size(0)});
+    heads.mask = as_addend(attn_mask, "attn_mask", query.dtype());
+    if (heads.mask.ndim() == 2) heads.mask = unsqueeze(heads.mask, 0);
+  }
+  if (bias_k.defined()) heads.add_key(repeat(bias_k, {1, batch, 1}), repeat(bias_v, {1, batch, 1}));
+  for (Tensor* x : {&heads.x.q, &heads.x.k, &heads.x.v}) *x = by_heads(*x, num_heads);
+  if (static_k.defined()) heads.x.k = static_k;
+  if (static_v.defined()) heads.x.v = static_v;
+  if (add_zero_attn) heads.add_zero();
+  const Tensor mask = join_masks(heads.mask, heads.padding, batch, num_heads);
+  const double p = training ? dropout_p : 0;
+  Seen seen =
+      need_weights
+          ? attend(heads.x, mask, p)
+          : Seen{attend_without_weights(heads.x, mask, p, uses_hint, batch, num_heads), Tensor()};
+  const Tensor rows = reshape(transpose(seen.output, 0, 1), {length * batch, embed_dim_to_check});
+  const Tensor y =
+      view(linear(rows, out_proj_weight, out_proj_bias), {length, batch, out_proj_weight.size(0)});
+  if (!need_weights) return {batched ? y : squeeze(y, {{1}}), Tensor()};
+  Tensor weights = view(seen.weights, {batch, num_heads, length, seen.weights.size(2)});
+  if (average_attn_weights) weights = mean(weights, {{1}});
+  return {batched ? y : squeeze(y, {{1}}), batched ? weights : squeeze(weights, {{0}})};
+}
+
+}  // namespace dt

@@ -1,0 +1,101 @@
+#include "core/ops/recurrent/checks.h"
+
+#include <string>
+
+#include "core/base/error.h"
+
+namespace dt {
+
+const char* word_of(Recurrence kind) {
+  return kind == Recurrence::kLstm ? "LSTM" : kind == Recurrence::kGru ? "GRU" : "RNN";
+}
+
+void check_state_pair(TensorList states) {
+  DT_CHECK(states.size() == 2, kRuntimeError, "lstm expects two hidden states");
+}
+
+namespace {
+
+// "(3-D, 2-D) tensors", or of one state "3-D tensor".
+std::string ndims_of(TensorList states) {
+  if (states.size() == 1) return text(states[0].ndim(), "-D tensor");
+  return text("(", states[0].ndim(), "-D, ", states[1].ndim(), "-D) tensors");
+}
+
+}  // namespace
+
+void check_sequences(Recurrence kind, const Tensor& input, TensorList states, bool batch_first) {
+  const int n = input.ndim();
+  DT_CHECK(n == 2 || n == 3, kValueError, word_of(kind), ": Expected input to be 2D or 3D, got ", n,
+           "D ", kind <= Recurrence::kRelu ? "tensor " : "", "instead");
+  for (const Tensor& s : states)
+    DT_CHECK(s.ndim() == n, kRuntimeError, n == 3 ? "For batched 3-D" : "For unbatched 2-D",
+             " input, hx ", kind == Recurrence::kLstm ? "and cx " : "", "should also be ", n,
+             "-D but got ", ndims_of(states));
+  DT_CHECK(input.sizes()[batch_first && n == 3 ? 1 : 0] > 0, kRuntimeError,
+           "Expected sequence length to be larger than 0 in RNN");
+}
+
+void check_batch_sizes(const Tensor& data, const Tensor& batch_sizes) {
+  DT_CHECK(data.ndim() == 2, kRuntimeError, "input must have 2 dimensions, got ", data.ndim());
+  DT_CHECK(
+      batch_sizes.ndim() == 1 && batch_sizes.dtype() == kIndexDType && batch_sizes.device() == kCpu,
+      kRuntimeError, "batch_sizes must be a 1D CPU int64 tensor");
+  DT_CHECK(batch_sizes.numel() > 0, kRuntimeError,
+           "Expected sequence length to be larger than 0 in RNN");
+}
+
+void check_weight_count(int64_t given, int64_t least, int64_t most) {
+  DT_CHECK(given == least || given == most, kRuntimeError, "expected ", least, " weights",
+           most == least ? "" : text(", or ", most, " with projections"), ", got ", given);
+}
+
+void check_features(const Tensor& rows, const Tensor& weight) {
+  DT_CHECK(weight.ndim() == 2, kRuntimeError, "weight_ih must be a matrix, got a ", weight.ndim(),
+           "-D tensor");
+  const std::string given = text("torch.", rows.dtype()), wanted = text("torch.", weight.dtype());
+  DT_CHECK(given == wanted, kValueError, "RNN input dtype (", given,
+           ") does not match weight dtype (", wanted, "). Convert input: input.to(", wanted,
+           "), or convert model: model.to(", given, ")");
+  DT_CHECK(rows.size(-1) == weight.size(1), kRuntimeError,
+           "input.size(-1) must be equal to input_size. Expected ", weight.size(1), ", got ",
+           rows.size(-1));
+}
+
+void check_state(Recurrence kind, int which, const Tensor& state, const Dims& expected) {
+  const bool fits = state.sizes() == expected;
+  const std::string sizes =
+      text("(", expected[0], ", ", expected[1], ", ", expected[2], "), got ", state.sizes());
+  DT_CHECK(fits || kind == Recurrence::kLstm, kRuntimeError, "Expected hidden size ", sizes);
+  DT_CHECK(fits, kRuntimeError, "Expected hidden[", which, "] size ", sizes);
+}
+
+void check_cell(Recurrence kind, const Tensor& input, TensorList states) {
+  DT_CHECK(input.ndim() == 1 || input.ndim() == 2, kValueError, word_of(kind),
+           "Cell: Expected input to be 1D or 2D, got ", input.ndim(), "D instead");
+  for (int64_t i = 0; i < states.size(); ++i)
+    DT_CHECK(states[i].ndim() == 1 || states[i].ndim() == 2, kValueError, word_of(kind),
+             "Cell: Expected ", kind == Recurrence::kLstm ? text("hx[", i, "]") : "hidden",
+             " to be 1D or 2D, got ", states[i].ndim(), "D instead");
+}
+
+void check_cell_sizes(Recurrence kind, const Tensor& input, TensorList states, const Tensor& w_ih,
+                      const Tensor& w_hh) {
+  DT_CHECK(w_ih.ndim() == 2 && w_hh.ndim() == 2, kRuntimeError, "weights must be matrices, got a ",
+           w_ih.ndim(), "-D and a ", w_hh.ndim(), "-D tensor");
+  DT_CHECK(input.size(1) == w_ih.size(1), kRuntimeError, "input has inconsistent input_size: got ",
+           input.size(1), " expected ", w_ih.size(1));
+  const int64_t hidden = w_hh.size(1), gates = gates_of(kind);
+  for (int64_t i = 0; i < states.size(); ++i) {
+    DT_CHECK(states[i].ndim() > 1 && states[i].size(0) == input.size(0), kRuntimeError,
+             "Input batch size ", input.size(0), " doesn't match hidden", i, " batch size ",
+             states[i].size(0));
+    DT_CHECK(states[i].size(1) == hidden, kRuntimeError, "hidden", i,
+             " has inconsistent hidden_size: got ", states[i].size(1), ", expected ", hidden);
+  }
+  DT_CHECK(w_ih.size(0) == gates * hidden && w_hh.size(0) == gates * hidden, kRuntimeError,
+           "weight_ih first dim must be ", gates, " * hidden_size = ", gates * hidden, ", but got ",
+           w_ih.size(0) == gates * hidden ? w_hh.size(0) : w_ih.size(0));
+}
+
+}  // namespace dt

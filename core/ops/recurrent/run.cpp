@@ -1,0 +1,115 @@
+#include "core/ops/recurrent/run.h"
+
+#include "core/ops/creation.gen.h"
+#include "core/ops/formula.h"
+#include "core/ops/nn.gen.h"
+#include "core/ops/pointwise_activation.gen.h"
+#include "core/ops/recurrent/hidden_side.h"
+#include "core/ops/recurrent/pieces.h"
+#include "core/ops/views.gen.h"
+
+namespace dt {
+namespace {
+
+RecurrentState lstm_step(const Tensor& gates, const RecurrentState& s, const Tensor& projection) {
+  const int64_t n = s.c.size(1);
+  const std::vector<Tensor> gate = pieces(gates, {n, n, n, n}, 1);  // input, forget, cell, output
+  const Tensor c = gated_add(s.c, gate[1], gated(tanh(gate[2]), gate[0]));
+  const Tensor h = gated(tanh(c), gate[3]);
+  return {projection.defined() ? linear(h, projection, Tensor()) : h, c};
+}
+
+Tensor gru_step(const Tensor& from_input, const Tensor& from_hidden, const Tensor& h) {
+  const int64_t n = h.size(1);
+  const std::vector<Tensor> x = pieces(from_input, {2 * n, n}, 1);
+  const std::vector<Tensor> y = pieces(from_hidden, {2 * n, n}, 1);
+  const std::vector<Tensor> gate = pieces(x[0] + y[0], {n, n}, 1);  // reset, update
+  const Tensor candidate = tanh(gated_add(y[1], gate[0], x[1]));
+  return gated_add(h - candidate, gate[1], candidate);
+}
+
+// from_hidden has the input's side in it already, but for a GRU.
+RecurrentState next_state(Recurrence kind, const Tensor& from_input, const Tensor& from_hidden,
+                          const RecurrentState& s, const Tensor& projection) {
+  switch (kind) {
+    case Recurrence::kTanh:
+      return {tanh(from_hidden), Tensor()};
+    case Recurrence::kRelu:
+      return {relu(from_hidden), Tensor()};
+    case Recurrence::kLstm:
+      return lstm_step(from_hidden, s, projection);
+    case Recurrence::kGru:
+      return {gru_step(from_input, from_hidden, s.h), Tensor()};
+  }
+  return {};
+}
+
+RecurrentState rows_of(const RecurrentState& s, int64_t start, int64_t n) {
+  return {narrow(s.h, 0, start, n), s.c.defined() ? narrow(s.c, 0, start, n) : Tensor()};
+}
+
+RecurrentState join(const RecurrentState& a, const RecurrentState& b) {
+  return {cat({a.h, b.h}), a.c.defined() ? cat({a.c, b.c}) : Tensor()};
+}
+
+// The state of the sequences that are running. Forward some end, from the last; backward some
+// begin.
+class RunningState {
+ public:
+  RunningState(const RecurrentState& first, int64_t n) : first_(first), now_(first) {
+    if (n < count()) now_ = rows_of(first, 0, n);
+  }
+
+  // That of n sequences.
+  const RecurrentState& resize(int64_t n) {
+    const int64_t before = count();
+    if (n < before) {
+      const RecurrentState over = rows_of(now_, n, before - n);
+      ended_ = ended_.h.defined() ? join(over, ended_) : over;
+      now_ = rows_of(now_, 0, n);
+    } else if (n > before) {
+      now_ = join(now_, rows_of(first_, before, n - before));
+    }
+    return now_;
+  }
+  const Tensor& advance(const RecurrentState& next) {
+    now_ = next;
+    return now_.h;
+  }
+  RecurrentState last() const { return ended_.h.defined() ? join(now_, ended_) : now_; }
+
+ private:
+  int64_t count() const { return now_.h.size(0); }
+
+  const RecurrentState first_;
+  RecurrentState now_, ended_;
+};
+
+Tensor sum_of(const Tensor& a, const Tensor& b) {
+  return a.defined() && b.defined() ? a + b : a.defined() ? a : b;
+}
+
+}  // namespace
+
+RecurrentRun run_recurrent(Recurrence kind, const Tensor& rows, IntList batch_sizes,
+                           const RecurrentState& first, const RecurrentWeights& w, bool reverse) {
+  const bool is_gru = kind == Recurrence::kGru;
+  const Tensor bias = is_gru ? w.input_bias : sum_of(w.input_bias, w.hidden_bias);
+  const Tensor from_input = linear(rows, w.input, bias);
+  const Tensor zero = is_gru && !w.hidden_bias.defined() ? new_zeros(from_input, {1}) : Tensor();
+  const Tensor addend =
+      is_gru ? expand(zero.defined() ? zero : w.hidden_bias, from_input.sizes()) : from_input;
+  HiddenSide hidden(addend, w.hidden, batch_sizes);
+  const std::vector<Tensor> inputs = pieces(from_input, batch_sizes, 0);
+  const int64_t steps = batch_sizes.size();
+  std::vector<Tensor> outputs(static_cast<size_t>(steps));
+  RunningState running(first, reverse ? batch_sizes[steps - 1] : batch_sizes[0]);
+  for (int64_t i = 0; i < steps; ++i) {
+    const int64_t t = reverse ? steps - 1 - i : i;
+    const RecurrentState& s = running.resize(batch_sizes[t]);
+    outputs[t] = running.advance(next_state(kind, inputs[t], hidden.step(t, s.h), s, w.projection));
+  }
+  return {cat(outputs), running.last()};
+}
+
+}  // namespace dt

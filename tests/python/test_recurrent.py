@@ -1,0 +1,190 @@
+"""Recurrent layers and packed sequences against PyTorch's: what the rows of layers do not say."""
+
+import copy
+import itertools
+
+import dumbtorch as dt
+import pytest
+
+LENGTHS = [2, 5, 1, 5]
+
+
+def sequences(t):
+    return [t.arange(float(n * 3)).view(n, 3).sin() + n for n in LENGTHS]
+
+
+def copied(t, layer, torch):
+    """PyTorch's weights in a layer of either library."""
+    state = {k: t.tensor(v.tolist()) for k, v in torch.items()}
+    layer.load_state_dict(state)
+    return layer
+
+
+def packed_fields(packed):
+    return [x for x in packed if x is not None]
+
+
+def test_packing(both, same):
+    def run(t):
+        rnn, padded = t.nn.utils.rnn, t.arange(60.0).view(5, 4, 3)
+        found = []
+        for packed in (
+            rnn.pack_padded_sequence(padded, [5, 5, 2, 1]),
+            rnn.pack_padded_sequence(padded, t.tensor(LENGTHS), enforce_sorted=False),
+            rnn.pack_padded_sequence(padded.transpose(0, 1), [4, 4, 2, 1], batch_first=True),
+            rnn.pack_padded_sequence(padded[:, :, 0], [4, 3, 2, 1]),
+            rnn.pack_sequence(sequences(t), enforce_sorted=False),
+        ):
+            found += packed_fields(packed)
+            for options in ({}, {"batch_first": True, "padding_value": -1.0}, {"total_length": 7}):
+                found += rnn.pad_packed_sequence(packed, **options)
+        found += rnn.unpack_sequence(rnn.pack_sequence(sequences(t), enforce_sorted=False))
+        for first, side in itertools.product((False, True), ("left", "right")):
+            found.append(rnn.pad_sequence(sequences(t), first, 0.5, side))
+        lengths = t.tensor(LENGTHS)
+        found += rnn.unpad_sequence(rnn.pad_sequence(sequences(t)), lengths)
+        return found
+
+    same(*both(run))
+
+
+def test_gradients_of_packing(both, same):
+    def run(t):
+        x = t.arange(60.0).view(5, 4, 3).requires_grad_()
+        rnn = t.nn.utils.rnn
+        packed = rnn.pack_padded_sequence(x, LENGTHS, enforce_sorted=False)
+        y, _ = rnn.pad_packed_sequence(packed, total_length=6)
+        (y * y.detach() + packed.data.sum()).sum().backward()
+        return x.grad
+
+    same(*both(run))
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+@pytest.mark.parametrize("given", [False, True])
+def test_packed_input(kind, bidirectional, given, torch, same):
+    model = getattr(torch.nn, kind)(3, 4, 2, bidirectional=bidirectional)
+    weights = model.state_dict()
+
+    def run(t):
+        layer = getattr(t.nn, kind)(3, 4, 2, bidirectional=bidirectional)
+        layer = copied(t, layer, weights)
+        packed = t.nn.utils.rnn.pack_sequence(sequences(t), enforce_sorted=False)
+        state = t.arange(float(4 * 4 * (4 if bidirectional else 2))).view(-1, 4, 4).cos()
+        state = (state, state / 2) if kind == "LSTM" else state
+        output, last = layer(packed, state if given else None)
+        assert isinstance(output, t.nn.utils.rnn.PackedSequence)
+        found = [*packed_fields(output), *(last if kind == "LSTM" else [last])]
+        sum(x.square().sum() for x in found if x.requires_grad).backward()
+        return found + [p.grad for p in layer.parameters()]
+
+    same(*(run(t) for t in (dt, torch)), rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_between_layers(torch):
+    """All or nothing: PyTorch draws other numbers."""
+    for t in (dt, torch):
+        layer = t.nn.GRU(3, 4, 2, dropout=1.0)
+        with t.no_grad():
+            for name in ("weight_ih_l1", "weight_hh_l1"):
+                getattr(layer, name).fill_(1.0)
+        x = t.arange(18.0).view(3, 2, 3)
+        outputs = layer(x)[0]
+        assert (outputs - layer(x * 100)[0]).abs().max().item() == 0
+        layer.eval()
+        assert (layer(x)[0] - layer(x * 100)[0]).abs().max().item() > 0
+
+
+def refusals(t):
+    """Calls that are refused, by name."""
+    nn, zeros = t.nn, t.zeros
+    x = zeros(5, 3, 4)
+    for kind in ("RNN", "LSTM", "GRU"):
+        make = getattr(nn, kind)
+        layer = make(4, 6, 2)
+
+        def state(*sizes, kind=kind):
+            return (zeros(*sizes), zeros(*sizes)) if kind == "LSTM" else zeros(*sizes)
+
+        inputs = [(zeros(4),), (zeros(1, 2, 3, 4),), (zeros(5, 3, 3),), (x.double(),), (x.long(),), (x[:0],),
+                  (x, state(2, 6)), (x[:, 0], state(2, 1, 6)), (x, state(2, 4, 6)), (x, state(3, 3, 6)),
+                  (x, state(2, 3, 5))]  # fmt: skip
+        for i, args in enumerate(inputs):
+            yield f"{kind} of {i}", lambda layer=layer, args=args: layer(*args)
+        for options in ({"dropout": 1.5}, {"bias": 1}, {"num_layers": 0}, {"proj_size": -1}, {"proj_size": 6},
+                        {"hidden_size": 0}, {"input_size": 0}, {"batch_first": 1}, {"input_size": 4.0}):  # fmt: skip
+            options = {"input_size": 4, "hidden_size": 6} | options
+            yield f"{kind} {options}", lambda make=make, options=options: make(**options)
+        cell = getattr(nn, kind + "Cell")(4, 6)
+        rows = zeros(3, 4)
+        cells = [(zeros(2, 3, 4),), (zeros(3, 5),), (rows, state(6)), (rows, state(2, 6)), (rows, state(3, 5)),
+                 (rows, state(3, 3, 5)), (rows[0], state(3, 6))]  # fmt: skip
+        for i, args in enumerate(cells):
+            yield f"{kind}Cell of {i}", lambda cell=cell, args=args: cell(*args)
+    yield "pair", lambda: nn.LSTM(4, 6)(x, (zeros(1, 3, 6), zeros(1, 3, 5)))
+    yield "nonlinearity", lambda: nn.RNN(4, 6, nonlinearity="gelu")
+    yield "cell's nonlinearity", lambda: nn.RNNCell(4, 6, nonlinearity="gelu")(zeros(3, 4))
+    rnn = nn.utils.rnn
+    for i, lengths in enumerate(([2, 4, 1], [4, 2, 0], [4, 2])):
+        yield f"lengths {i}", lambda lengths=lengths: rnn.pack_padded_sequence(x, lengths)
+    packed = rnn.pack_padded_sequence(zeros(5, 3, 4), [5, 2, 1])
+    yield "total_length", lambda: rnn.pad_packed_sequence(packed, total_length=3)
+    yield "padding_side", lambda: rnn.pad_sequence([x], padding_side="top")
+    yield "nothing", lambda: rnn.pad_sequence([])
+    yield "a number", lambda: rnn.pad_sequence(3)
+
+
+def sentence(call) -> tuple[type, str]:
+    with pytest.raises(Exception) as caught:
+        call()
+    return type(caught.value), str(caught.value)
+
+
+def test_refusals(torch):
+    for (name, ours), (_, theirs) in zip(refusals(dt), refusals(torch), strict=True):
+        (error, text), (wanted, words) = sentence(ours), sentence(theirs)
+        assert (error, text.split(": ", 1)[-1] if words not in text else words) == (
+            wanted,
+            words,
+        ), name
+
+
+def test_changed_in_place(torch):
+    """What the backward reads must not have been written since."""
+    for t in (dt, torch):
+        layer, h = t.nn.GRU(3, 4), t.zeros(1, 2, 4)
+        y, _ = layer(t.ones(3, 2, 3), h)
+        with t.no_grad():
+            layer.weight_hh_l0.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.sum().backward()
+
+
+def test_what_layers_remember(torch):
+    for t in (dt, torch):
+        layer = t.nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2)
+        layer.flatten_parameters()
+        assert [len(w) for w in layer.all_weights] == [5] * 4
+        assert layer.all_weights[3][0] is layer.weight_ih_l1_reverse
+        again = copy.deepcopy(layer)
+        assert again.all_weights[0][0] is again.weight_ih_l0
+        assert isinstance(layer, t.nn.RNNBase) and layer.mode == "LSTM"
+        assert all(p.abs().max().item() <= 0.5 for p in layer.parameters())
+        with pytest.warns(UserWarning, match="dropout option adds dropout after all but last"):
+            t.nn.GRU(3, 4, dropout=0.5)
+
+
+def test_backward_twice(both, same):
+    def run(t):
+        layer = t.nn.LSTM(2, 2)
+        with t.no_grad():
+            for p in layer.parameters():
+                p.copy_(t.arange(float(p.numel())).view(p.shape).sin())
+        y = layer(t.ones(3, 1, 2))[0].sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        (g,) = t.autograd.grad(layer(t.ones(3, 1, 2))[0].sum(), [layer.weight_hh_l0])
+        return [p.grad for p in layer.parameters()] + [g]
+
+    same(*both(run), rtol=1e-4, atol=1e-5)

@@ -1,0 +1,229 @@
+"""Attention and transformers against PyTorch's: what the rows of layers do not say."""
+
+import warnings
+
+import dumbtorch as dt
+import pytest
+
+
+def like(layer, theirs):
+    """Our layer with PyTorch's weights."""
+    layer.load_state_dict({k: dt.tensor(v.tolist()) for k, v in theirs.state_dict().items()})
+    return layer
+
+
+def made(torch, make):
+    """The same layer in both libraries, with the same weights."""
+    with warnings.catch_warnings():  # about nested tensors
+        warnings.simplefilter("ignore")
+        theirs = make(torch)
+    with torch.no_grad():
+        for p in theirs.parameters():
+            p.copy_(torch.arange(p.numel()).view(p.shape).add(p.dim()).sin() / 2)
+    return (dt, like(make(dt), theirs)), (torch, theirs)
+
+
+def numbers(t, *shape):
+    n = 1
+    for size in shape:
+        n *= size
+    return t.arange(float(n)).mul(1.7).sin().view(shape)
+
+
+def causal(t, n):
+    return t.nn.Transformer.generate_square_subsequent_mask(n)
+
+
+def without(results):
+    return [x for x in results if x is not None]
+
+
+ATTENTION = {
+    "weights": lambda t, x, m: m(x, x, x),
+    "no weights": lambda t, x, m: m(x, x, x, need_weights=False),
+    "heads": lambda t, x, m: m(x, x, x, average_attn_weights=False),
+    "causal": lambda t, x, m: m(x, x, x, attn_mask=causal(t, 5), is_causal=True, need_weights=False),
+    "causal, weights": lambda t, x, m: m(x, x, x, attn_mask=causal(t, 5), is_causal=True),
+    "bools": lambda t, x, m: m(x, x, x, attn_mask=t.arange(25).view(5, 5) % 3 == 1),
+    "each head": lambda t, x, m: m(x, x, x, attn_mask=numbers(t, 4, 5, 5), need_weights=False),
+    "padding": lambda t, x, m: m(x, x, x, key_padding_mask=t.arange(10).view(2, 5) % 4 == 2),
+    "both": lambda t, x, m: m(
+        x, x, x, key_padding_mask=t.arange(10).view(2, 5) % 4 == 2, attn_mask=t.arange(25).view(5, 5) % 3 == 1,
+        need_weights=False,
+    ),
+    "other keys": lambda t, x, m: m(x, x[:3] * 2, x[2:]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ATTENTION)
+def test_attention(name, torch, same):
+    found = []
+    for t, layer in made(torch, lambda t: t.nn.MultiheadAttention(6, 2)):
+        x = numbers(t, 5, 2, 6).requires_grad_()
+        results = without(ATTENTION[name](t, x, layer))
+        sum(y.square().sum() for y in results).backward()
+        found.append([*results, x.grad, *(p.grad for p in layer.parameters())])
+    same(*found, rtol=1e-4, atol=1e-5)
+
+
+def encoder(t, **options):
+    layer = t.nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, **options)
+    return t.nn.TransformerEncoder(layer, 2, t.nn.LayerNorm(6))
+
+
+def decoder(t, **options):
+    layer = t.nn.TransformerDecoderLayer(6, 2, 8, dropout=0.0, **options)
+    return t.nn.TransformerDecoder(layer, 2)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_encoder(batch_first, norm_first, torch, same):
+    def make(t):
+        return encoder(t, batch_first=batch_first, norm_first=norm_first, activation="gelu")
+
+    found = []
+    for t, layer in made(torch, make):
+        x = numbers(t, 4, 4, 6)
+        padding = t.arange(16).view(4, 4) % 4 == 3
+        results = [
+            layer(x),
+            layer(x, causal(t, 4)),
+            layer(x, causal(t, 4), is_causal=True),
+            layer(x, numbers(t, 4, 4), padding * -1e3),
+            layer(x, src_key_padding_mask=padding),
+        ]
+        sum(y.square().sum() for y in results).backward()
+        found.append(results + [p.grad for p in layer.parameters()])
+    same(*found, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_decoder(norm_first, torch, same):
+    found = []
+    for t, layer in made(torch, lambda t: decoder(t, norm_first=norm_first, activation=t.sigmoid)):
+        x, memory = numbers(t, 4, 3, 6), numbers(t, 5, 3, 6).cos()
+        padding = t.arange(15).view(3, 5) % 5 == 3
+        results = [
+            layer(x, memory),
+            layer(x, memory, causal(t, 4)),
+            layer(x, memory, numbers(t, 4, 4), numbers(t, 4, 5), None, padding * -1e3),
+            layer(x, memory, memory_key_padding_mask=padding, tgt_key_padding_mask=padding[:, :4]),
+        ]
+        sum(y.square().sum() for y in results).backward()
+        found.append(results + [p.grad for p in layer.parameters()])
+    same(*found, rtol=1e-4, atol=1e-4)
+
+
+def test_transformer(torch, same):
+    def make(t):
+        return t.nn.Transformer(6, 3, 1, 2, 8, dropout=0.0, batch_first=True)
+
+    found = []
+    for t, layer in made(torch, make):
+        src, tgt = numbers(t, 2, 5, 6), numbers(t, 2, 4, 6).cos()
+        results = [
+            layer(src, tgt),
+            layer(src, tgt, tgt_mask=causal(t, 4), tgt_is_causal=True),
+            layer(src, tgt, causal(t, 5), causal(t, 4), numbers(t, 4, 5)),
+            layer(src[0], tgt[0]),
+        ]
+        sum(y.square().sum() for y in results).backward()
+        found.append(results + [p.grad for p in layer.parameters()])
+    same(*found, rtol=1e-4, atol=1e-4)
+
+
+def test_custom_parts(both):
+    def run(t):
+        model = t.nn.Transformer(4, 2, 1, 1, 8, custom_encoder=t.nn.Identity())
+        return sorted(name.split(".")[0] for name, _ in model.named_parameters())
+
+    ours, theirs = both(run)
+    assert ours == theirs
+
+
+def test_causal_mask(both, same):
+    same(
+        *both(
+            lambda t: (
+                causal(t, 4),
+                t.nn.Transformer.generate_square_subsequent_mask(3, dtype=t.float64),
+            )
+        )
+    )
+
+
+def test_initial_values():
+    """Glorot's bounds, and biases of 0."""
+    layer = dt.nn.MultiheadAttention(8, 2, add_bias_kv=True)
+    bound = (6 / 32) ** 0.5
+    assert bound * 0.8 < layer.in_proj_weight.abs().max().item() <= bound
+    assert layer.in_proj_bias.abs().max().item() == layer.out_proj.bias.abs().max().item() == 0
+    assert 0 < layer.bias_k.abs().max().item() < 2
+
+
+def test_dropout_of_weights(torch, same):
+    """All or nothing: PyTorch draws other numbers."""
+
+    def run(t):
+        f = t.nn.functional.scaled_dot_product_attention
+        x = numbers(t, 2, 3, 4)
+        return f(x, x, x, dropout_p=1.0)
+
+    same(run(dt), run(torch))
+    x = dt.ones(1, 200, 4)
+    y = dt.nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
+    assert 0.9 < y.mean().item() < 1.1 and y.std().item() > 0
+
+
+def refusals(t):
+    f = t.nn.functional.scaled_dot_product_attention
+    q, k, v = t.ones(2, 4, 5, 8), t.ones(2, 4, 6, 8), t.ones(2, 4, 6, 7)
+    yield lambda: f(q, k, v, t.zeros(5, 6), is_causal=True)
+    yield lambda: f(q, k.double(), v)
+    yield lambda: f(q[0, 0, 0], k, v)
+    yield lambda: f(q, k, v, t.zeros(5, 6).double())
+    yield lambda: f(q, k, v, t.zeros(5, 6).int())
+    yield lambda: f(q.long(), k.long(), v.long())
+    yield lambda: f(q, k, v, t.zeros(5, 7))
+    attention = t.nn.MultiheadAttention(8, 2)
+    x = t.ones(5, 2, 8)
+    yield lambda: attention(x, x, x, is_causal=True)
+    yield lambda: attention(x, x, x, attn_mask=t.zeros(5, 4))
+    yield lambda: attention(x, x, x, attn_mask=t.zeros(2, 5, 5))
+    yield lambda: t.nn.MultiheadAttention(0, 2)
+    yield lambda: t.nn.MultiheadAttention(8, 3)
+    yield lambda: t.nn.TransformerEncoderLayer(8, 2, activation="tanh")
+    model = t.nn.Transformer(8, 2, 1, 1, 8)
+    yield lambda: model(x, t.ones(5, 3, 8))
+    yield lambda: model(x, t.ones(5, 2, 7))
+
+
+def sentence(call) -> tuple[type, str]:
+    with pytest.raises(Exception) as caught:
+        call()
+    return type(caught.value), str(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+def test_refusals(torch):
+    for ours, theirs in zip(refusals(dt), refusals(torch), strict=True):
+        (error, text), (wanted, words) = sentence(ours), sentence(theirs)
+        assert error is wanted and words in text
+
+
+def test_assertions_of_heads(torch):
+    """What PyTorch asserts is a RuntimeError here, with its words."""
+    for t, error in ((dt, RuntimeError), (torch, AssertionError)):
+        attention, x = t.nn.MultiheadAttention(8, 2), t.ones(5, 2, 8)
+        for args, words in (
+            ((x[..., :6], x, x), "was expecting embedding dimension of 8, but got 6"),
+            ((x, x[0], x), "expected `key` and `value` to be 3-D but found 2-D and 3-D"),
+            (
+                (x, x, x, t.zeros(5)),
+                "expected `key_padding_mask` to be `None` or 2-D but found 1-D",
+            ),
+            ((x, x, x[:4]), "does not match value shape"),
+        ):
+            with pytest.raises(error, match=words):
+                attention(*args)
