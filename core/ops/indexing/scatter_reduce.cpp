@@ -129,6 +129,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
 
 const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                               const Tensor& src, const std::string& reduce, bool include_self) {
+  check_scatter_apart(self, index, src);
   const Tensor before = needs_graph({self, src}) ? history_clone(self) : self;
   return overwrite(self, scatter_reduce(before, dim, index, src, reduce, include_self));
 }
@@ -145,6 +146,7 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 
 const Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                             const Tensor& source, const std::string& reduce, bool include_self) {
+  check_scatter_apart(self, index, source);
   const Tensor before = needs_graph({self, source}) ? history_clone(self) : self;
   return overwrite(self, index_reduce(before, dim, index, source, reduce, include_self));
 }

@@ -164,7 +164,15 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
     less = about_graph and c.difference.ours == "False" and is_derivative(c)
-    pieces = ("Relu", "LeakyRelu", "Threshold", "Hardtanh", "Hardshrink", "Softshrink")
+    pieces = (
+        "Relu",
+        "RreluWithNoise",
+        "LeakyRelu",
+        "Threshold",
+        "Hardtanh",
+        "Hardshrink",
+        "Softshrink",
+    )
     return less and any(has_node(x, pieces) for x in c.used)
 
 
@@ -359,7 +367,7 @@ def _(c: Case) -> bool:
 
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
-    refused = "^RuntimeError: (index_put_|index_add_|scatter): .*single memory location"
+    refused = "^RuntimeError: (index_put_|index_add_|scatter|ldexp_): .*single memory location"
     apart = any(not x.is_contiguous() for x in c.used)
     return apart and c.only_ours_raises(refused)
 
@@ -381,7 +389,8 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(
-        "^RuntimeError: (masked_fill_|index_put_|tril_|triu_|copy_): unsupported operation: more than one element"
+        "^RuntimeError: (masked_fill_|index_put_|index_fill_|tril_|triu_|copy_|addmv_): "
+        "unsupported operation: more than one element"
     )
 
 
@@ -405,3 +414,19 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(
         "^IndexError: (synchronize: )?(index_add_?|nll_loss): index .* is out of bounds"
     )
+
+
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"select\(\): index .* out of range for tensor of size \[.*\b0\b")
+
+
+# Of a dimension that is not there.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises("^IndexError: cum(min|max): Dimension out of range")
+
+
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises("(inner|tensordot): .* not implemented for 'Bool'")

@@ -16,7 +16,12 @@ from .case import (
     has_node,
     share_memory,
 )
-from .elements import numbers_of, only_the_infinite_differs, only_theirs_is_nan
+from .elements import (
+    all_that_differ,
+    numbers_of,
+    only_the_infinite_differs,
+    only_theirs_is_nan,
+)
 from .exact import may_be_rounding
 from .tensors import largest, smallest
 
@@ -79,6 +84,13 @@ def _(c: Case) -> bool:
         and c.aspect == "values"
         and any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
     )
+
+
+# A transposed one multiplies the places that a window does not reach, and PyTorch may.
+@documented("**Padding** of a convolution")
+def _(c: Case) -> bool:
+    transposed = re.search(r"conv_transpose\dd\(|ConvTranspose\dd\(", c.called) is not None
+    return transposed and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
 
 
 @documented("**Optimizers**")
@@ -171,7 +183,14 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    return "norm(" in c.statement and only_the_infinite_differs(c)
+    lengths = re.search(r"(norm|dist)_?\(", c.statement) is not None
+    return lengths and only_the_infinite_differs(c)
+
+
+@documented("**Distances of NaN**")
+def _(c: Case) -> bool:
+    distance = re.search(r"[cp]dist\(", c.statement) is not None or c.derives("Cdist", "Pdist")
+    return distance and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
 
 
 @documented("**`norm`** adds squares")
@@ -248,6 +267,8 @@ def _(c: Case) -> bool:
 
 
 def normalises_pairs(node: Node) -> bool:
+    if node.name() == "NativeLayerNormBackward0":
+        return math.prod(node._saved_normalized_shape) == 2
     if node.name() != "NativeBatchNormBackward0":
         return False
     batch, _, *positions = node._input_metadata[0].shape
@@ -448,3 +469,15 @@ def _(c: Case) -> bool:
 @documented("`batch_norm` counts its running statistics as changed")
 def _(c: Case) -> bool:
     return c.aspect == "version" and "batch_norm(" in c.statement
+
+
+@documented("`batch_norm` counts its running statistics as changed")
+def _(c: Case) -> bool:
+    nothing = "instance_norm(" in c.statement and any(x.numel() == 0 for x in c.used)
+    return c.aspect == "version" and (nothing or "cov(" in c.statement)
+
+
+# Where the gradient of what was scattered into comes from the wrong memory.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and c.derives("AsStridedScatter")

@@ -23,7 +23,11 @@ KEEPS = "**What an op keeps**"
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
 # are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
 KEPT_BY_PYTORCH_ALONE = {
+    "AdaptiveMaxPool2DBackward0": "self|result1",
+    "AdaptiveMaxPool3DBackward0": "self|result1",
+    "AminmaxBackward0": "min|max",
     "AvgPool2DBackward0": "self",
+    "CdistBackward0": "x1|x2|result",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
     "GatherBackward0": "self",
@@ -205,6 +209,12 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     powers = (n for x in c.tensors.values() for n in graph_of(x) if n.name() == "PowBackward0")
     return c.only_ours_raises(CHANGED) and any(n._saved_exponent == 0 for n in powers)
+
+
+# PyTorch's product does not notice that a factor was written.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return "kron(" in c.history and c.derives("UnsafeView") and c.only_ours_raises(CHANGED)
 
 
 @documented(KEEPS)
