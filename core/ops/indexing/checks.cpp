@@ -241,6 +241,8 @@ void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const 
            "index_reduce(): Expected dtype int32/int64 for index");
   DT_CHECK(self.dtype() == source.dtype(), kRuntimeError,
            "index_reduce_(): self and source must have the same scalar type");
+  DT_CHECK(self.ndim() > 1 || !is_bool(self.dtype()), kNotImplemented,
+           "\"index_func_\" not implemented for 'Bool'");
   DT_CHECK(include_self || !is_bool(self.dtype()), kNotImplemented,
            "\"index_reduce_func_exclude_input_init\" not implemented for 'Bool'");
   DT_CHECK(reduce != "mean" || !is_bool(self.dtype()), kNotImplemented,

@@ -33,9 +33,9 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
     return adds ? logical_or(addend, y) : y;
   }
   const Tensor y = to_dtype(mul(product, alpha), dtype);
-  if (adds) return add(mul(addend, beta), y);
-  return record("AddrBackward0", y.detach(), {addend, y}, [](BackwardCall& b) {
-    if (b.wants(0)) b.results[0] = mul(b.grad(), 0);
+  const Tensor total = adds ? add(mul(addend.detach(), beta), y.detach()) : y.detach();
+  return record("AddrBackward0", total, {addend, y}, [beta](BackwardCall& b) {
+    if (b.wants(0)) b.results[0] = beta.to_double() == 1 ? b.grad() : mul(b.grad(), beta);
     if (b.wants(1)) b.results[1] = b.grad();
   });
 }

@@ -372,6 +372,17 @@ def _(c: Case) -> bool:
     return apart and c.only_ours_raises(refused)
 
 
+# What masked_scatter_ reads of itself it may have written.
+@documented("**Overlapping copies**")
+def _(c: Case) -> bool:
+    call = re.search(r"(x\d+)\.masked_scatter_\([^,]*, (?:source=)?(x\d+)\)", c.statement)
+    return (
+        c.aspect == "values"
+        and call is not None
+        and share_memory(*map(c.tensors.get, call.groups()))
+    )
+
+
 # The order in which they write decides.
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:

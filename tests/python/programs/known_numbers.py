@@ -40,6 +40,23 @@ def _(c: Case) -> bool:
 
 @documented("**More is taken**")
 def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"trapezoid: Currently, we only support dx as a real number")
+
+
+# The variance that is a whole number.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    sentence = r"any\(\) received an invalid combination of arguments - got \(bool\)"
+    return "gaussian_nll_loss(" in c.statement and c.only_theirs_raises(sentence)
+
+
+@documented("`torch.group_norm`")
+def _(c: Case) -> bool:
+    return "t.group_norm(" in c.statement and c.only_ours_raises("Expected more than 1 value per")
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
     return c.only_theirs_raises(r"cpu\(\) takes 0 positional arguments")
 
 
@@ -319,6 +336,14 @@ def _(c: Case) -> bool:
     large = large and c.derives("Softmax", "LogSoftmax")
     steep = any(0 < smallest(x) <= 1e-20 for x in c.tensors.values()) and c.derives("Div")
     return c.aspect == "values" and (large or steep) and may_be_rounding(c)
+
+
+# What is left of huge terms that cancel decides on which side an activation is flat.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    huge = any(largest(x) >= 1e20 for x in c.floats)
+    flat = c.derives("Sigmoid", "Tanh", "Relu") and c.derives("Addmm", "Mm")
+    return c.aspect == "values" and huge and flat and may_be_rounding(c)
 
 
 def has_constant_row(x: torch.Tensor) -> bool:

@@ -108,6 +108,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_is_result and what == "self_or_result"
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
+        case "ScatterReduceBackward0" | "IndexReduceBackward0" if what != "index":
+            return node._saved_reduce in ("sum", "mean")
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
             return dtype_at(node) != dtype_at(node.next_functions[0][0])
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None

@@ -438,6 +438,24 @@ x1 = t.full((2, 2), t.nan, requires_grad=True)
 x2 = t.addr(x1, t.ones(2), t.ones(2), beta=0)
 x2.sum().backward()
 """,
+    "a first term of a sum keeps nothing": """
+x1 = t.zeros(2, 2, requires_grad=True)
+x2 = t.addr(x1, t.ones(2), t.ones(2), beta=2).sum()
+x2.backward()
+x2.backward()
+""",
+    "no index, and gradients of both": """
+x1, x2 = t.zeros(0, 1, 3, requires_grad=True), t.zeros(0, 1, 3, requires_grad=True)
+x1.index_reduce(-2, t.tensor([0]), x2, "amax").sum().backward()
+""",
+    "bools that have no order": """
+x1 = t.tensor([True, False]).index_reduce(0, t.tensor([0]), t.tensor([True]), "amin")
+""",
+    "logspace of one step has its start's fraction": """
+x1 = t.logspace(0.5, 0.0, 1, dtype=t.int64)
+x2 = t.logspace(1.7, 2, 1, base=2.5, dtype=t.int32)
+x3 = t.logspace(1.7, 2, 2, dtype=t.int32)
+""",
     "transposed convolutions of constants": """
 x1, x2 = t.ones(1, 1, 2, requires_grad=True), t.ones(1, 1, 1)
 t.nn.functional.conv_transpose1d(x1, x2).sum().backward(create_graph=True)
