@@ -144,7 +144,8 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
     if (d != kept) others.push_back(d);
   }
   const Tensor size = norm(input, p, IntList(others), true);
-  return where(gt(size, most), mul(input, mul(reciprocal(add(size, 1e-7)), most)), input);
+  const Tensor scaled = mul(input, mul(reciprocal(add(size, 1e-7)), most));
+  return contiguous(where(gt(size, most), scaled, input));
 }
 
 const Tensor& renorm_(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {

@@ -249,6 +249,14 @@ def _(c: Case) -> bool:
     return c.uses_returned_gradient and c.only_ours_raises("a leaf Variable that requires grad")
 
 
+# What is computed from one that was made to require grad under the other name.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    less = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    return later and less and c.uses_returned_gradient
+
+
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
@@ -441,3 +449,11 @@ def _(c: Case) -> bool:
 @documented("**Nothing to compute**")
 def _(c: Case) -> bool:
     return c.only_ours_raises("(inner|tensordot): .* not implemented for 'Bool'")
+
+
+# The mean of no losses, and targets that nobody reads.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    none = "margin_loss(" in c.statement and any(x.numel() == 0 for x in c.used)
+    refused = c.only_ours_raises("margin_loss: expected scalar type Long")
+    return none and (c.aspect == "values" or refused)

@@ -178,6 +178,12 @@ def _(c: Case) -> bool:
     return any(x.dim() == len(steps) and x.shape[d] == 1 for x in c.used)
 
 
+# Of convolutions in groups.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
+
+
 # Of what an index of tensors gives, too.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
@@ -427,6 +433,14 @@ def _(c: Case) -> bool:
     return zeros and (c.aspect in ("dtype", "strides") or only_the_infinite_differs(c))
 
 
+# Those that the derivative of a sign is, where they are divided by 0.
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    return c.derives("Sgn", "Sign") and all_that_differ(
+        c, lambda ours, theirs: ours.isnan() & (theirs == 0)
+    )
+
+
 @documented("**Zeros without memory**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("ZeroTensors are immutable|on an invalid python storage")
@@ -500,6 +514,16 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     nothing = "instance_norm(" in c.statement and any(x.numel() == 0 for x in c.used)
     return c.aspect == "version" and (nothing or "cov(" in c.statement)
+
+
+# Of the least and the largest, of which what takes no part counts as one.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    nodes = [n for x in c.derived for n in graph_of(x)]
+    reduces = [n for n in nodes if n.name() in ("IndexReduceBackward0", "ScatterReduceBackward0")]
+    return c.aspect == "values" and any(
+        not n._saved_include_self and n._saved_reduce in ("amax", "amin") for n in reduces
+    )
 
 
 # Where the gradient of what was scattered into comes from the wrong memory.

@@ -41,6 +41,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
+    "MaskedScatterBackward0": "mask",
     "MaskedSelectBackward0": "self|mask",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
     "NativeLayerNormBackward0": "bias",

@@ -456,6 +456,7 @@ x1 = t.logspace(0.5, 0.0, 1, dtype=t.int64)
 x2 = t.logspace(1.7, 2, 1, base=2.5, dtype=t.int32)
 x3 = t.logspace(1.7, 2, 2, dtype=t.int32)
 """,
+    "norms that are bounded are row-major": "x1 = t.ones(2, 3).t().renorm(1, 0, 1)",
     "transposed convolutions of constants": """
 x1, x2 = t.ones(1, 1, 2, requires_grad=True), t.ones(1, 1, 1)
 t.nn.functional.conv_transpose1d(x1, x2).sum().backward(create_graph=True)
