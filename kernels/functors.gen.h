@@ -1519,14 +1519,14 @@ struct bent_error_backward {
     const T bend = p[0];
     const T curvature = p[1];
     const T slope = p[2];
-    const T derivative = math::where(math::lt(math::abs(input - target), bend), curvature * (input - target), slope * math::sign(input - target));
+    const T derivative = math::where(math::ge(math::abs(input - target), bend), slope * math::sign(input - target), curvature * (input - target));
     return grad * derivative;
   }
   template <class T> static DT_FN T y1(const T* p, T grad, T input, T target) {
     const T bend = p[0];
     const T curvature = p[1];
     const T slope = p[2];
-    const T derivative = math::where(math::lt(math::abs(input - target), bend), curvature * (input - target), slope * math::sign(input - target));
+    const T derivative = math::where(math::ge(math::abs(input - target), bend), slope * math::sign(input - target), curvature * (input - target));
     return -grad * derivative;
   }
 };

@@ -1237,11 +1237,11 @@ static void bent_error_gradient(PointwiseGradient& g) {
   const double curvature = g.attribute[1];
   const double slope = g.attribute[2];
   if (g.wants[0]) {
-    const Tensor derivative = where(lt(abs(input - target), bend), curvature * (input - target), slope * sign(input - target));
+    const Tensor derivative = where(ge(abs(input - target), bend), slope * sign(input - target), curvature * (input - target));
     g.out[0] = grad * derivative;
   }
   if (g.wants[1]) {
-    const Tensor derivative = where(lt(abs(input - target), bend), curvature * (input - target), slope * sign(input - target));
+    const Tensor derivative = where(ge(abs(input - target), bend), slope * sign(input - target), curvature * (input - target));
     g.out[1] = -grad * derivative;
   }
 }

@@ -126,8 +126,9 @@ Tensor recorded_convolution(const Tensor& x, const Tensor& weight, const Tensor&
                 });
 }
 
-Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
-                      const ConvGeometry& c) {
+// The transposed convolution without a record.
+Tensor spread(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
+              const ConvGeometry& c) {
   const Tensor gx = empty_image(input_sizes, g, is_channels_last(g) || is_channels_last(weight));
   Conv2dBackwardInputCall call;
   call.gx = gx;
@@ -135,8 +136,13 @@ Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_s
   call.weight = weight;
   set_geometry(call, c);
   run(op::conv2d_backward_input, call);
+  return gx;
+}
+
+Tensor input_gradient(const Tensor& g, const Tensor& weight, const Dims& input_sizes,
+                      const ConvGeometry& c) {
   return record_bilinear(
-      "ConvolutionBackwardBackward0", gx, g, weight,
+      "ConvolutionBackwardBackward0", spread(g, weight, input_sizes, c), g, weight,
       [c](const Tensor& grad, const Tensor& weight) {
         return recorded_convolution(grad, weight, Tensor(), c);
       },
@@ -174,9 +180,20 @@ Tensor convolve_images(const Tensor& x, const Tensor& weight, const Tensor& bias
   return recorded_convolution(x, weight, bias, c);
 }
 
-Tensor spread_images(const Tensor& g, const Tensor& weight, const Dims& sizes,
+Tensor spread_images(const Tensor& x, const Tensor& weight, const Dims& sizes,
                      const ConvGeometry& c) {
-  return input_gradient(g, weight, sizes, c);
+  const Tensor y = spread(x, weight, sizes, c);
+  const bool wants_x = needs_graph(x), wants_weight = needs_graph(weight);
+  if (!wants_x && !wants_weight) return y;
+  return record("ConvolutionBackward0", y, {x, weight},
+                [sx = save_if(wants_weight, x), sw = save_if(wants_x, weight),
+                 w_sizes = weight.sizes(), c](BackwardCall& b) {
+                  const Tensor& g = b.grad();
+                  if (b.wants(0))
+                    b.results[0] = b.in_graph(recorded_convolution(g, sw.get(b.node), Tensor(), c));
+                  if (b.wants(1))
+                    b.results[1] = b.in_graph(weight_gradient(sx.get(b.node), g, w_sizes, c));
+                });
 }
 
 }  // namespace dt

@@ -15,8 +15,8 @@ struct ConvGeometry {
 Tensor convolve_images(const Tensor& x, const Tensor& weight, const Tensor& bias,
                        const ConvGeometry& c);
 
-// The transpose of that in x: from g [N,O,P,Q], floating, to an image of `sizes`.
-Tensor spread_images(const Tensor& g, const Tensor& weight, const Dims& sizes,
+// The transpose of that in x: from x [N,O,P,Q], floating, to an image of `sizes`.
+Tensor spread_images(const Tensor& x, const Tensor& weight, const Dims& sizes,
                      const ConvGeometry& c);
 
 }  // namespace dt

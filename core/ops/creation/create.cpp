@@ -225,9 +225,9 @@ Tensor logspace(const Scalar& start, const Scalar& end, int64_t steps, double ba
                 Device device, bool requires_grad) {
   dtype = dtype_or_default(dtype);
   check_logspace(steps, dtype);
-  // Of integers the ends lose their fractions first.
+  // Of integers the ends lose their fractions first, except where the start alone is there.
   const auto held = [&](const Scalar& x) {
-    return is_floating(dtype) ? x.to_double() : static_cast<double>(x.to_int64());
+    return is_floating(dtype) || steps == 1 ? x.to_double() : static_cast<double>(x.to_int64());
   };
   const Tensor exponents = linspace(held(start), held(end), steps, kRealDType, device);
   return finish(to_dtype(pow(base, exponents), dtype), requires_grad);

@@ -214,10 +214,11 @@ void check_scatter_dtypes(const char* name, const Tensor& self, const Tensor* sr
 void check_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src) {
   const Tensor* source = src.is_number() ? nullptr : &src.tensor();
   check_scatter_sizes(self, dim, index, source);
-  if (source)
-    check_apart(self, *source);
-  else
-    check_fits(src.number(), self.dtype());
+  if (!source) check_fits(src.number(), self.dtype());
+}
+
+void check_scatter_apart(const Tensor& self, const Tensor& index, const Operand& src) {
+  if (!src.is_number()) check_apart(self, src.tensor());
   check_apart(self, index);
 }
 
@@ -240,6 +241,8 @@ void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const 
            "index_reduce(): Expected dtype int32/int64 for index");
   DT_CHECK(self.dtype() == source.dtype(), kRuntimeError,
            "index_reduce_(): self and source must have the same scalar type");
+  DT_CHECK(self.ndim() > 1 || !is_bool(self.dtype()), kNotImplemented,
+           "\"index_func_\" not implemented for 'Bool'");
   DT_CHECK(include_self || !is_bool(self.dtype()), kNotImplemented,
            "\"index_reduce_func_exclude_input_init\" not implemented for 'Bool'");
   DT_CHECK(reduce != "mean" || !is_bool(self.dtype()), kNotImplemented,
@@ -298,6 +301,8 @@ void check_take_along_dim(const Tensor& input, const Tensor& indices, bool has_d
            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
            "but got ",
            input.ndim(), " dimensions for input, and ", indices.ndim(), " dimensions for indices");
+  DT_CHECK(!has_dim || input.ndim() > 0, kIndexError,
+           "Dimension specified as 0 but tensor has no dimensions");
   DT_CHECK(indices.dtype() == kIndexDType, kRuntimeError,
            "torch.take_along_dim(): dtype of indices should be Long but got ",
            type_word(indices.dtype()));

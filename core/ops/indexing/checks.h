@@ -33,6 +33,8 @@ void check_gather(const Tensor& input, int dim, const Tensor& index);
 void check_scatter_dtypes(const char* name, const Tensor& self, const Tensor* src,
                           const Tensor& index);
 void check_scatter(const Tensor& self, int dim, const Tensor& index, const Operand& src);
+// Of what is written in place.
+void check_scatter_apart(const Tensor& self, const Tensor& index, const Operand& src);
 void check_scatter_reduce(const std::string& reduce);
 void check_index_reduce(const Tensor& self, int dim, const Tensor& index, const Tensor& source,
                         const std::string& reduce, bool include_self);

@@ -96,6 +96,7 @@ const Tensor& scatter_into(const char* name, const char* node_name, const Tensor
     return self;
   }
   check_scatter(self, d, index, src);
+  check_scatter_apart(self, index, src);
   const Operand part = source ? Operand(reached_part(*source, positions)) : src;
   scatter_in_place(node_name, at_least_1d(self), d, positions, part, accumulate);
   return self;

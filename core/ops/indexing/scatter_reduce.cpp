@@ -110,7 +110,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
   check_scatter_reduce(reduce);
   const int d = wrap_dim(dim, input.ndim());
   check_scatter_dtypes("scatter", input, &src, index);
-  if (index.numel() == 0) return clone(input, MemoryFormat::kContiguous);
+  if (index.numel() == 0) return scatter_add(input, dim, index, src);
   check_scatter(input, d, index, src);
   const Tensor x = at_least_1d(input), at = at_least_1d(to_dtype(index, kIndexDType));
   Tensor part = at_least_1d(src);
@@ -129,6 +129,7 @@ Tensor scatter_reduce(const Tensor& input, int64_t dim, const Tensor& index, con
 
 const Tensor& scatter_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                               const Tensor& src, const std::string& reduce, bool include_self) {
+  check_scatter_apart(self, index, src);
   const Tensor before = needs_graph({self, src}) ? history_clone(self) : self;
   return overwrite(self, scatter_reduce(before, dim, index, src, reduce, include_self));
 }
@@ -145,6 +146,7 @@ Tensor index_reduce(const Tensor& input, int64_t dim, const Tensor& index, const
 
 const Tensor& index_reduce_(const Tensor& self, int64_t dim, const Tensor& index,
                             const Tensor& source, const std::string& reduce, bool include_self) {
+  check_scatter_apart(self, index, source);
   const Tensor before = needs_graph({self, source}) ? history_clone(self) : self;
   return overwrite(self, index_reduce(before, dim, index, source, reduce, include_self));
 }

@@ -57,7 +57,8 @@ const Tensor& masked_scatter_(const Tensor& self, const Tensor& mask, const Tens
   const std::vector<Tensor> places = unbind(nonzero(expand(mask, target.sizes())), 1);
   const int64_t count = places[0].numel();
   check_masked_count(source, count);
-  index_put_(target, places, narrow(flatten(source), 0, 0, count));
+  const bool overlaps = source.storage().get() == self.storage().get();
+  index_put_(target, places, narrow(flatten(overlaps ? clone(source) : source), 0, 0, count));
   return self;
 }
 
@@ -92,7 +93,6 @@ Tensor take_along_dim(const Tensor& input, const Tensor& indices, std::optional<
   check_take_along_dim(input, indices, dim.has_value());
   if (!dim) return gather(reshape(input, {input.numel()}), 0, reshape(indices, {indices.numel()}));
   const int d = wrap_dim(*dim, input.ndim());
-  if (input.ndim() == 0) return gather(input, 0, indices);
   // All other dimensions broadcast.
   Dims x = input.sizes(), i = indices.sizes();
   x[d] = i[d] = 1;

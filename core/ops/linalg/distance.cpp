@@ -44,7 +44,7 @@ Tensor linalg_norm(const Tensor& input, const std::optional<Scalar>& ord,
 
 // Lengths are bounded after they are made: the bound takes no part in the gradient.
 Tensor cosine_similarity(const Tensor& x1, const Tensor& x2, int64_t dim, double eps) {
-  const DType common = result_type({x1, x2});
+  const DType common = promote_types(x1.dtype(), x2.dtype());
   DT_CHECK(is_floating(common), kRuntimeError,
            "expected common dtype to be floating point, yet common dtype is ", type_word(common));
   const Dims sizes = broadcast_sizes(x1.sizes(), x2.sizes());
@@ -144,7 +144,8 @@ Tensor renorm(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& m
     if (d != kept) others.push_back(d);
   }
   const Tensor size = norm(input, p, IntList(others), true);
-  return where(gt(size, most), mul(input, mul(reciprocal(add(size, 1e-7)), most)), input);
+  const Tensor scaled = mul(input, mul(reciprocal(add(size, 1e-7)), most));
+  return contiguous(where(gt(size, most), scaled, input));
 }
 
 const Tensor& renorm_(const Tensor& input, const Scalar& p, int64_t dim, const Scalar& maxnorm) {

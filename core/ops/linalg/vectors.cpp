@@ -1,4 +1,5 @@
 // Products of vectors, and sums of elements of one matrix.
+#include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/linalg.gen.h"
@@ -32,7 +33,11 @@ Tensor addr(const Tensor& input, const Tensor& vec1, const Tensor& vec2, const S
     return adds ? logical_or(addend, y) : y;
   }
   const Tensor y = to_dtype(mul(product, alpha), dtype);
-  return adds ? add(mul(addend, beta), y) : y;
+  const Tensor total = adds ? add(mul(addend.detach(), beta), y.detach()) : y.detach();
+  return record("AddrBackward0", total, {addend, y}, [beta](BackwardCall& b) {
+    if (b.wants(0)) b.results[0] = beta.to_double() == 1 ? b.grad() : mul(b.grad(), beta);
+    if (b.wants(1)) b.results[1] = b.grad();
+  });
 }
 
 Tensor inner(const Tensor& input, const Tensor& other) {

@@ -120,11 +120,22 @@ Tensor l1_loss(const Tensor& input, const Tensor& target, Reduction reduction,
   return reduce_losses(losses, reduction);
 }
 
+namespace {
+
+// Of operands in their common dtype: there is no difference of bools.
+Tensor bent_errors(const Tensor& input, const Tensor& target, double bend, double curvature,
+                   double slope) {
+  const DType common = result_type({input, target});
+  return bent_error(to_dtype(input, common), to_dtype(target, common), bend, curvature, slope);
+}
+
+}  // namespace
+
 Tensor smooth_l1_loss(const Tensor& input, const Tensor& target, Reduction reduction, double beta) {
   DT_CHECK(!(beta < 0), kRuntimeError, "smooth_l1_loss does not support negative values for beta.");
   if (beta == 0) return l1_loss(input, target, reduction);
   check_loss_dtype(result_type({input, target}), "smooth_l1_cpu");
-  return reduce_losses(bent_error(input, target, beta, 1 / beta, 1), reduction);
+  return reduce_losses(bent_errors(input, target, beta, 1 / beta, 1), reduction);
 }
 
 Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction, double delta,
@@ -133,7 +144,7 @@ Tensor huber_loss(const Tensor& input, const Tensor& target, Reduction reduction
   check_loss_dtype(result_type({input, target}), "huber_cpu");
   if (weight.defined()) check_weight_sizes(weight, input);
   check_output_dtype(input.dtype());
-  const Tensor losses = to_dtype(bent_error(input, target, delta, 1, delta), input.dtype());
+  const Tensor losses = to_dtype(bent_errors(input, target, delta, 1, delta), input.dtype());
   return reduce_losses(weight.defined() ? mul(losses, weight) : losses, reduction);
 }
 

@@ -1,5 +1,6 @@
 // Losses that are 0 from some margin on.
 #include "core/ops/checks.h"
+#include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/formula.h"
 #include "core/ops/indexing.gen.h"
@@ -80,34 +81,40 @@ Tensor triplet_margin_loss(const Tensor& anchor, const Tensor& positive, const T
 Tensor multi_margin_loss(const Tensor& input, const Tensor& target, int64_t p, double margin,
                          const Tensor& weight, Reduction reduction) {
   check_multi_margin(input, target, p, weight);
-  const Tensor x = as_rows(input), index = reshape(target, {x.size(0), 1});
-  Tensor terms = clamp_min(margin - gather(x, 1, index) + x, 0);
+  const Tensor x = as_rows(constant_slope(input)), index = reshape(target, {x.size(0), 1});
+  const Tensor short_of = margin - gather(x, 1, index) + x;
+  const Tensor own = ne(scatter(zeros_like(x), 1, index, 1), 0);
+  const Tensor none = logical_or(own, logical_not(gt(short_of, 0)));  // also where it is NaN
+  Tensor terms = masked_fill(short_of, none, 0);
   if (p == 2) terms = terms * terms;
-  if (weight.defined()) terms = terms * unsqueeze(index_select(weight, 0, reshape(index, {-1})), 1);
-  const Tensor others = scatter(zeros_like(x), 1, index, 1);
-  const Tensor losses = mean(masked_fill(terms, ne(others, 0), 0), {{1}});
+  if (weight.defined()) {
+    const Tensor factor = unsqueeze(index_select(weight, 0, reshape(index, {-1})), 1);
+    terms = masked_fill(terms * factor, none, 0);  // of an infinite one
+  }
+  const Tensor losses = mean(terms, {{1}});
   return reduce_rows(losses, target.sizes(), reduction);
 }
 
 // A term for each target (dimension 1) and each class (dimension 2).
 Tensor multilabel_margin_loss(const Tensor& input, const Tensor& target, Reduction reduction) {
   check_multilabel_margin(input, target);
-  const Tensor x = as_rows(input), targets = as_rows(target);
+  const Tensor x = as_rows(constant_slope(input)), targets = as_rows(target);
   const Tensor counts = before_the_end(targets), index = where(counts, targets, 0);
   const Tensor named = scatter_add(zeros_like(targets), 1, index, to_dtype(counts, kIndexDType));
-  const Tensor terms = clamp_min(1 - unsqueeze(gather(x, 1, index), 2) + unsqueeze(x, 1), 0);
-  const Tensor matter = logical_and(unsqueeze(counts, 2), unsqueeze(eq(named, 0), 1));
-  const Tensor total = sum(where(matter, terms, 0), {{1, 2}});
+  const Tensor short_of = 1 - unsqueeze(gather(x, 1, index), 2) + unsqueeze(x, 1);
+  const Tensor others = logical_and(unsqueeze(counts, 2), unsqueeze(eq(named, 0), 1));
+  const Tensor matter = logical_and(others, gt(short_of, 0));  // not where it is NaN
+  const Tensor total = sum(where(matter, short_of, 0), {{1, 2}});
   const Dims rows = input.ndim() == 2 ? Dims{input.size(0)} : Dims();
   return reduce_rows(total / static_cast<double>(x.size(1)), rows, reduction);
 }
 
 Tensor multilabel_soft_margin_loss(const Tensor& input, const Tensor& target, const Tensor& weight,
                                    Reduction reduction) {
-  Tensor losses = neg(target * logsigmoid(input) + (1 - target) * logsigmoid(neg(input)));
+  Tensor losses = neg(target * logsigmoid(input) + rsub(target, 1) * logsigmoid(neg(input)));
   if (weight.defined()) losses = losses * weight;
-  const int64_t classes = input.size(-1);
-  return reduce_losses(sum(losses, {{-1}}) / static_cast<double>(classes), reduction);
+  const int64_t classes = input.size(-1), dim = input.ndim() - 1;  // of the losses, too
+  return reduce_losses(sum(losses, {{dim}}) / static_cast<double>(classes), reduction);
 }
 
 }  // namespace dt

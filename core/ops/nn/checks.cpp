@@ -169,9 +169,8 @@ void check_dropout_probability(double p) {
            p);
 }
 
-void check_feature_dropout(const Tensor& x) {
-  DT_CHECK(x.ndim() >= 2, kRuntimeError,
-           "Feature dropout requires at least 2 dimensions in the input");
+void check_feature_dropout(int dims) {
+  DT_CHECK(dims >= 2, kRuntimeError, "Feature dropout requires at least 2 dimensions in the input");
 }
 
 void check_dropout1d(const Tensor& x) {

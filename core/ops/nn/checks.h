@@ -26,7 +26,7 @@ void check_batch_norm(const Tensor& x, const Tensor& running_mean, const Tensor&
 // `kernel` is PyTorch's name of the kernel that refuses.
 void check_softmax(const Tensor& x, const char* kernel, int dim);
 void check_dropout_probability(double p);
-void check_feature_dropout(const Tensor& x);
+void check_feature_dropout(int dims);
 void check_dropout1d(const Tensor& x);
 void check_rrelu(double lower, double upper);
 void check_embedding(const Tensor& input, const Tensor& weight, bool limits_norms, bool sparse);

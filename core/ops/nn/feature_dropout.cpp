@@ -6,6 +6,7 @@
 #include "core/ops/formula.h"
 #include "core/ops/nn.gen.h"
 #include "core/ops/nn/checks.h"
+#include "core/ops/views.gen.h"
 
 namespace dt {
 namespace {
@@ -28,6 +29,12 @@ Tensor certain(const Tensor& x, double p, bool training) {
 }
 const Tensor& certain_(const Tensor& x, double p, bool training) {
   return keeps_all(x, p, training) ? x : mul_(x, Scalar(false));
+}
+
+// PyTorch gives an input without a batch one, and takes that away again: what comes out is a view.
+Tensor certain_channels(const Tensor& x, int with_batch, double p, bool training) {
+  const Tensor y = certain(x, p, training);
+  return x.ndim() == with_batch ? y : view(y, y.sizes());
 }
 
 // 0 with the probability p, else 1 / (1 - p): of the input's first `kept` sizes, and of size 1.
@@ -74,7 +81,7 @@ const Tensor& alpha_drop_(const Tensor& x, int kept, double p) {
 
 Tensor dropout1d(const Tensor& input, double p, bool training) {
   check_dropout1d(input);
-  if (is_certain(input, p, training)) return certain(input, p, training);
+  if (is_certain(input, p, training)) return certain_channels(input, 3, p, training);
   return drop(input, dimensions_to_channels(input, 3), p);
 }
 const Tensor& dropout1d_(const Tensor& input, double p, bool training) {
@@ -85,21 +92,23 @@ const Tensor& dropout1d_(const Tensor& input, double p, bool training) {
 
 Tensor dropout2d(const Tensor& input, double p, bool training) {
   if (is_certain(input, p, training)) return certain(input, p, training);
-  check_feature_dropout(input);
+  check_feature_dropout(input.ndim());
   return drop(input, 2, p);
 }
 const Tensor& dropout2d_(const Tensor& input, double p, bool training) {
   if (is_certain(input, p, training)) return certain_(input, p, training);
-  check_feature_dropout(input);
+  check_feature_dropout(input.ndim());
   return drop_(input, 2, p);
 }
 
 Tensor dropout3d(const Tensor& input, double p, bool training) {
-  if (is_certain(input, p, training)) return certain(input, p, training);
+  if (is_certain(input, p, training)) return certain_channels(input, 5, p, training);
+  check_feature_dropout(input.ndim() + 1);
   return drop(input, dimensions_to_channels(input, 5), p);
 }
 const Tensor& dropout3d_(const Tensor& input, double p, bool training) {
   if (is_certain(input, p, training)) return certain_(input, p, training);
+  check_feature_dropout(input.ndim() + 1);
   return drop_(input, dimensions_to_channels(input, 5), p);
 }
 
@@ -114,12 +123,12 @@ const Tensor& alpha_dropout_(const Tensor& input, double p, bool training) {
 
 Tensor feature_alpha_dropout(const Tensor& input, double p, bool training) {
   if (is_certain(input, p, training)) return certain(input, p, training);
-  check_feature_dropout(input);
+  check_feature_dropout(input.ndim());
   return alpha_drop(input, 2, p);
 }
 const Tensor& feature_alpha_dropout_(const Tensor& input, double p, bool training) {
   if (is_certain(input, p, training)) return certain_(input, p, training);
-  check_feature_dropout(input);
+  check_feature_dropout(input.ndim());
   return alpha_drop_(input, 2, p);
 }
 

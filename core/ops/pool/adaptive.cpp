@@ -1,6 +1,8 @@
 // Adaptive pooling: windows that cover a dimension as equally as can be. Where they are equal, they
 // are usual ones. Otherwise each window gets a copy of its elements, and all as many as the
 // largest, so that usual ones fit again; what a window has too many repeats its last element.
+#include <numeric>
+
 #include "core/ops/conv/window.h"
 #include "core/ops/copy.h"
 #include "core/ops/creation.gen.h"
@@ -19,13 +21,14 @@ namespace {
 struct Cover {
   int64_t elements, windows, largest;  // the largest window
 
+  // Window i ends (r + n) / w, rounded up, behind its beginning: n / w is elements / windows in
+  // lowest terms and r the remainder of i * n by w, which is w - 1 at most.
   Cover(int64_t elements, int64_t windows) : elements(elements), windows(windows), largest(0) {
-    for (int64_t i = 0; i < windows && i < elements; ++i)
-      largest = std::max(largest, end(i) - begin(i));
-    if (windows > 0) largest = std::max<int64_t>(largest, 1);
+    if (windows == 0) return;
+    const int64_t common = std::gcd(elements, windows);
+    const int64_t n = elements / common, w = windows / common;
+    largest = std::max<int64_t>(1, (n + w - 1 + w - 1) / w);
   }
-  int64_t begin(int64_t i) const { return i * elements / windows; }
-  int64_t end(int64_t i) const { return ((i + 1) * elements + windows - 1) / windows; }
   bool is_even() const { return windows > 0 && elements % windows == 0; }
 };
 
@@ -57,12 +60,15 @@ Tensor mean_of_uneven(const Tensor& x, int dim, const Cover& cover) {
   sizes[dim] = cover.windows;
   sizes.insert(dim + 1, cover.largest);
   const Places places(cover, x.device());
-  const Tensor count = to_dtype(sub(places.end, places.begin), x.dtype());
-  const Tensor is_inside = to_dtype(lt(places.wanted, places.end), x.dtype());
-  Dims shares{cover.windows, cover.largest};
-  for (int d = dim + 1; d < x.ndim(); ++d) shares.push_back(1);
-  const Tensor share = reshape(true_divide(is_inside, count), shares);
-  return sum(mul(reshape(index_select(x, dim, places.source), sizes), share), {{dim + 1}});
+  Dims each{cover.windows, cover.largest}, all{cover.windows};
+  for (int d = dim + 1; d < x.ndim(); ++d) {
+    each.push_back(1);
+    all.push_back(1);
+  }
+  const Tensor outside = reshape(ge(places.wanted, places.end), each);
+  const Tensor count = reshape(sub(places.end, places.begin), all);
+  const Tensor elements = reshape(index_select(x, dim, places.source), sizes);
+  return true_divide(sum(masked_fill(elements, outside, 0), {{dim + 1}}), count);
 }
 
 Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int dims,
@@ -75,7 +81,8 @@ Tensor adaptive_avg(const char* op, const char* kernel, const Tensor& input, int
     for (int d = 0; d < dims; ++d) sizes[first + d] = windows[d];
     return zeros(sizes, input.dtype(), input.device());
   }
-  Tensor y = to_dtype(input, info(input.dtype()).compute);
+  const Tensor x = is_mean_of_all(dims, windows) ? input : constant_slope(input);
+  Tensor y = to_dtype(x, info(input.dtype()).compute);
   Dims sizes, reduced;  // of y with each equal window as a dimension of its own
   for (int d = 0; d < input.ndim(); ++d) {
     const Cover cover(input.size(d), d < first ? input.size(d) : windows[d - first]);

@@ -76,15 +76,19 @@ void check_avg_pool(const Tensor& x, const Dims& sizes) {
   check_floating(x, x.ndim() == 5 ? "avg_pool3d_out_frame" : "avg_pool2d");
 }
 
+bool is_mean_of_all(int dims, const Dims& output_size) {
+  return dims > 1 && output_size == Dims(dims, 1);
+}
+
 void check_adaptive_pool(const char* op, const char* kernel, int dims, bool is_max,
                          const Tensor& input, const Dims& output_size) {
-  DT_CHECK(input.ndim() == dims + 1 || input.ndim() == dims + 2, kRuntimeError, op, "(): Expected ",
+  const bool is_mean = !is_max && is_mean_of_all(dims, output_size);  // NaN of nothing at all
+  const bool has_rank = input.ndim() == dims + 1 || input.ndim() == dims + 2;
+  DT_CHECK(has_rank || (is_mean && input.ndim() >= dims), kRuntimeError, op, "(): Expected ",
            dims + 1, "D or ", dims + 2, "D tensor, but got ", input.sizes());
-  // The mean of nothing at all is NaN.
-  const bool is_mean_of_all = dims > 1 && !is_max && output_size == Dims(dims, 1);
   const bool wants_channels = dims == 3 || is_max;
   for (int d = wants_channels ? 1 : input.ndim() - dims; d < input.ndim(); ++d) {
-    DT_CHECK(input.size(d) > 0 || is_mean_of_all, kRuntimeError, op,
+    DT_CHECK(input.size(d) > 0 || is_mean, kRuntimeError, op,
              "(): Expected input to have non-zero size for non-batch dimensions, but input has "
              "sizes ",
              input.sizes(), " with dimension ", d, " being empty");
@@ -94,7 +98,7 @@ void check_adaptive_pool(const char* op, const char* kernel, int dims, bool is_m
              ": elements of output_size must be greater than or equal to 0 but received ",
              output_size);
   }
-  if (input.numel() > 0 || wants_channels || is_mean_of_all) check_floating(input, kernel);
+  if (input.numel() > 0 || wants_channels || is_mean) check_floating(input, kernel);
 }
 
 void check_unpool(int dims, const Tensor& input, const Tensor& indices) {

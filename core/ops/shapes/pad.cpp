@@ -69,11 +69,17 @@ Tensor empty_padded(const Tensor& x, const Margins& m, bool channels_last) {
 }
 
 Tensor pad_number(const Tensor& x, const Margins& m, const Scalar& value) {
-  const Tensor y = empty_padded(x, m, is_channels_last(x));
+  Tensor y;
   {
     const GradMode no_grad(false);
-    fill_(y, value);
-    copy_elements(inside(y, m.added()), inside(x, m.taken()));
+    const Tensor kept = inside(x, m.taken());
+    if (m.added().none()) {
+      y = clone(kept);
+    } else {
+      y = empty_padded(x, m, is_channels_last(x));
+      fill_(y, value);
+      copy_elements(inside(y, m.added()), kept);
+    }
   }
   return record("ConstantPadNdBackward0", y, {x},
                 [m](BackwardCall& b) { b.results[0] = pad_number(b.grad(), m.negated(), 0); });

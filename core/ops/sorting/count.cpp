@@ -27,7 +27,7 @@ Tensor counted(const Tensor& positions, int64_t count, const Tensor& weights, DT
 // PyTorch has no derivative by weights.
 Tensor recorded(const char* node, const char* op, const Tensor& y, TensorList inputs) {
   return record(node, y, inputs, [op](BackwardCall&) {
-    fail(Code::kNotImplemented, "derivative for aten::", op, " is not implemented");
+    fail(Code::kRuntimeError, "derivative for aten::", op, " is not implemented");
   });
 }
 
@@ -138,10 +138,9 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& input, const Operand& bins,
       hist = div(div(hist, sum(hist)), widths);
     }
   }
-  const char* op = bins.is_number() ? "histogram.bin_ct" : "histogram.bins_tensor";
   const Tensor inputs[] = {input, weight, bins.is_number() ? Tensor() : bins.tensor()};
-  recorded("HistogramBackward0", op, hist, {inputs, 3});
-  recorded("HistogramBackward0", op, edges, {inputs, 3});
+  recorded("HistogramBackward0", "histogram", hist, {inputs, 3});
+  recorded("HistogramBackward0", "histogram", edges, {inputs, 3});
   return {hist, edges};
 }
 

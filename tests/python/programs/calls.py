@@ -34,7 +34,8 @@ LEFT_OUT = {
         "bincount", "histc", "histogram",
     },
     "statements.py has them": {
-        "dropout",
+        "dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "rrelu",
+        "gumbel_softmax",
         "tensor_requires_grad_", "detach_", "tensor_retain_grad", "tensor_item", "tensor_is_leaf",
         "tensor_requires_grad", "tensor_grad", "tensor_data", "tensor_device",
     },

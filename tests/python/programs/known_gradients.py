@@ -164,7 +164,15 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     about_graph = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
     less = about_graph and c.difference.ours == "False" and is_derivative(c)
-    pieces = ("Relu", "LeakyRelu", "Threshold", "Hardtanh", "Hardshrink", "Softshrink")
+    pieces = (
+        "Relu",
+        "RreluWithNoise",
+        "LeakyRelu",
+        "Threshold",
+        "Hardtanh",
+        "Hardshrink",
+        "Softshrink",
+    )
     return less and any(has_node(x, pieces) for x in c.used)
 
 
@@ -239,6 +247,14 @@ def _(c: Case) -> bool:
 @documented("**A gradient that is handed in**")
 def _(c: Case) -> bool:
     return c.uses_returned_gradient and c.only_ours_raises("a leaf Variable that requires grad")
+
+
+# What is computed from one that was made to require grad under the other name.
+@documented("**A gradient that is handed in**")
+def _(c: Case) -> bool:
+    later = re.search(r"\.requires_grad(_\(| = )", c.history) is not None
+    less = c.aspect in ("requires_grad", "is_leaf", "grad_fn")
+    return later and less and c.uses_returned_gradient
 
 
 @documented("**A gradient that is handed in**")
@@ -359,9 +375,20 @@ def _(c: Case) -> bool:
 
 @documented("**Overlapping copies**")
 def _(c: Case) -> bool:
-    refused = "^RuntimeError: (index_put_|index_add_|scatter): .*single memory location"
+    refused = "^RuntimeError: (index_put_|index_add_|scatter|ldexp_): .*single memory location"
     apart = any(not x.is_contiguous() for x in c.used)
     return apart and c.only_ours_raises(refused)
+
+
+# What masked_scatter_ reads of itself it may have written.
+@documented("**Overlapping copies**")
+def _(c: Case) -> bool:
+    call = re.search(r"(x\d+)\.masked_scatter_\([^,]*, (?:source=)?(x\d+)\)", c.statement)
+    return (
+        c.aspect == "values"
+        and call is not None
+        and share_memory(*map(c.tensors.get, call.groups()))
+    )
 
 
 # The order in which they write decides.
@@ -381,7 +408,8 @@ def _(c: Case) -> bool:
 @documented("**Expanded memory**")
 def _(c: Case) -> bool:
     return c.only_ours_raises(
-        "^RuntimeError: (masked_fill_|index_put_|tril_|triu_|copy_): unsupported operation: more than one element"
+        "^RuntimeError: (masked_fill_|index_put_|index_fill_|tril_|triu_|copy_|addmv_): "
+        "unsupported operation: more than one element"
     )
 
 
@@ -405,3 +433,27 @@ def _(c: Case) -> bool:
     return c.only_ours_raises(
         "^IndexError: (synchronize: )?(index_add_?|nll_loss): index .* is out of bounds"
     )
+
+
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"select\(\): index .* out of range for tensor of size \[.*\b0\b")
+
+
+# Of a dimension that is not there.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises("^IndexError: cum(min|max): Dimension out of range")
+
+
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    return c.only_ours_raises("(inner|tensordot): .* not implemented for 'Bool'")
+
+
+# The mean of no losses, and targets that nobody reads.
+@documented("**Nothing to compute**")
+def _(c: Case) -> bool:
+    none = "margin_loss(" in c.statement and any(x.numel() == 0 for x in c.used)
+    refused = c.only_ours_raises("margin_loss: expected scalar type Long")
+    return none and (c.aspect == "values" or refused)

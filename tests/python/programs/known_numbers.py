@@ -16,7 +16,12 @@ from .case import (
     has_node,
     share_memory,
 )
-from .elements import numbers_of, only_the_infinite_differs, only_theirs_is_nan
+from .elements import (
+    all_that_differ,
+    numbers_of,
+    only_the_infinite_differs,
+    only_theirs_is_nan,
+)
 from .exact import may_be_rounding
 from .tensors import largest, smallest
 
@@ -31,6 +36,23 @@ def _(c: Case) -> bool:
     return "keepdim=" in c.statement and c.only_theirs_raises(
         r"(sum|mean|prod)\(\) (missing|received an invalid)"
     )
+
+
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    return c.only_theirs_raises(r"trapezoid: Currently, we only support dx as a real number")
+
+
+# The variance that is a whole number.
+@documented("**More is taken**")
+def _(c: Case) -> bool:
+    sentence = r"any\(\) received an invalid combination of arguments - got \(bool\)"
+    return "gaussian_nll_loss(" in c.statement and c.only_theirs_raises(sentence)
+
+
+@documented("`torch.group_norm`")
+def _(c: Case) -> bool:
+    return "t.group_norm(" in c.statement and c.only_ours_raises("Expected more than 1 value per")
 
 
 @documented("**More is taken**")
@@ -79,6 +101,13 @@ def _(c: Case) -> bool:
         and c.aspect == "values"
         and any(not x.detach().isfinite().all() for x in c.used if x.dtype.is_floating_point)
     )
+
+
+# A transposed one multiplies the places that a window does not reach, and PyTorch may.
+@documented("**Padding** of a convolution")
+def _(c: Case) -> bool:
+    transposed = re.search(r"conv_transpose\dd\(|ConvTranspose\dd\(", c.called) is not None
+    return transposed and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
 
 
 @documented("**Optimizers**")
@@ -149,6 +178,12 @@ def _(c: Case) -> bool:
     return any(x.dim() == len(steps) and x.shape[d] == 1 for x in c.used)
 
 
+# Of convolutions in groups.
+@documented("**Memory order**")
+def _(c: Case) -> bool:
+    return c.aspect == "strides" and re.search(r"conv\dd\(.*groups=[2-9]", c.called) is not None
+
+
 # Of what an index of tensors gives, too.
 @documented("**Memory order**")
 def _(c: Case) -> bool:
@@ -171,7 +206,14 @@ def _(c: Case) -> bool:
 
 @documented("**`norm`** adds squares")
 def _(c: Case) -> bool:
-    return "norm(" in c.statement and only_the_infinite_differs(c)
+    lengths = re.search(r"(norm|dist)_?\(", c.statement) is not None
+    return lengths and only_the_infinite_differs(c)
+
+
+@documented("**Distances of NaN**")
+def _(c: Case) -> bool:
+    distance = re.search(r"[cp]dist\(", c.statement) is not None or c.derives("Cdist", "Pdist")
+    return distance and all_that_differ(c, lambda ours, theirs: ours.isnan() | theirs.isnan())
 
 
 @documented("**`norm`** adds squares")
@@ -248,6 +290,8 @@ def _(c: Case) -> bool:
 
 
 def normalises_pairs(node: Node) -> bool:
+    if node.name() == "NativeLayerNormBackward0":
+        return math.prod(node._saved_normalized_shape) == 2
     if node.name() != "NativeBatchNormBackward0":
         return False
     batch, _, *positions = node._input_metadata[0].shape
@@ -298,6 +342,14 @@ def _(c: Case) -> bool:
     large = large and c.derives("Softmax", "LogSoftmax")
     steep = any(0 < smallest(x) <= 1e-20 for x in c.tensors.values()) and c.derives("Div")
     return c.aspect == "values" and (large or steep) and may_be_rounding(c)
+
+
+# What is left of huge terms that cancel decides on which side an activation is flat.
+@documented("**Rounding**")
+def _(c: Case) -> bool:
+    huge = any(largest(x) >= 1e20 for x in c.floats)
+    flat = c.derives("Sigmoid", "Tanh", "Relu") and c.derives("Addmm", "Mm")
+    return c.aspect == "values" and huge and flat and may_be_rounding(c)
 
 
 def has_constant_row(x: torch.Tensor) -> bool:
@@ -381,6 +433,14 @@ def _(c: Case) -> bool:
     return zeros and (c.aspect in ("dtype", "strides") or only_the_infinite_differs(c))
 
 
+# Those that the derivative of a sign is, where they are divided by 0.
+@documented("**Zeros without memory**")
+def _(c: Case) -> bool:
+    return c.derives("Sgn", "Sign") and all_that_differ(
+        c, lambda ours, theirs: ours.isnan() & (theirs == 0)
+    )
+
+
 @documented("**Zeros without memory**")
 def _(c: Case) -> bool:
     return c.only_theirs_raises("ZeroTensors are immutable|on an invalid python storage")
@@ -448,3 +508,25 @@ def _(c: Case) -> bool:
 @documented("`batch_norm` counts its running statistics as changed")
 def _(c: Case) -> bool:
     return c.aspect == "version" and "batch_norm(" in c.statement
+
+
+@documented("`batch_norm` counts its running statistics as changed")
+def _(c: Case) -> bool:
+    nothing = "instance_norm(" in c.statement and any(x.numel() == 0 for x in c.used)
+    return c.aspect == "version" and (nothing or "cov(" in c.statement)
+
+
+# Of the least and the largest, of which what takes no part counts as one.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    nodes = [n for x in c.derived for n in graph_of(x)]
+    reduces = [n for n in nodes if n.name() in ("IndexReduceBackward0", "ScatterReduceBackward0")]
+    return c.aspect == "values" and any(
+        not n._saved_include_self and n._saved_reduce in ("amax", "amin") for n in reduces
+    )
+
+
+# Where the gradient of what was scattered into comes from the wrong memory.
+@documented("**Where PyTorch is wrong**")
+def _(c: Case) -> bool:
+    return c.aspect == "values" and c.derives("AsStridedScatter")

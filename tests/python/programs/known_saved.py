@@ -23,7 +23,11 @@ KEEPS = "**What an op keeps**"
 # What PyTorch's nodes keep that ours do not: the mask of an index, of which the positions are kept, as those of int32
 # are; the index of a number; what only the shape is read of; the classes of nll_loss, whose slope is kept; results.
 KEPT_BY_PYTORCH_ALONE = {
+    "AdaptiveMaxPool2DBackward0": "self|result1",
+    "AdaptiveMaxPool3DBackward0": "self|result1",
+    "AminmaxBackward0": "min|max",
     "AvgPool2DBackward0": "self",
+    "CdistBackward0": "x1|x2|result",
     "DivBackward2": "self|other",
     "EluBackward1": "result",
     "GatherBackward0": "self",
@@ -37,6 +41,7 @@ KEPT_BY_PYTORCH_ALONE = {
     "MinBackward0": "indices",
     "LeakyReluBackward1": "result",
     "LogSoftmaxBackwardDataBackward0": "grad_output",
+    "MaskedScatterBackward0": "mask",
     "MaskedSelectBackward0": "self|mask",
     "NativeBatchNormBackward0": "running_mean|running_var|result1|result2",
     "NativeLayerNormBackward0": "bias",
@@ -104,6 +109,8 @@ def by_pytorch_alone(node: Node, what: str, asked: set[Node] | None) -> bool:
             return node._saved_is_result and what == "self_or_result"
         case "LinalgVectorNormBackward0":
             return node._saved_ord == 0
+        case "ScatterReduceBackward0" | "IndexReduceBackward0" if what != "index":
+            return node._saved_reduce in ("sum", "mean")
         case "ProdBackward0" | "ProdBackward1" if what == "self":  # ours is the converted copy
             return dtype_at(node) != dtype_at(node.next_functions[0][0])
     return re.fullmatch(KEPT_BY_PYTORCH_ALONE.get(node.name(), ""), what) is not None
@@ -205,6 +212,12 @@ def _(c: Case) -> bool:
 def _(c: Case) -> bool:
     powers = (n for x in c.tensors.values() for n in graph_of(x) if n.name() == "PowBackward0")
     return c.only_ours_raises(CHANGED) and any(n._saved_exponent == 0 for n in powers)
+
+
+# PyTorch's product does not notice that a factor was written.
+@documented(KEEPS)
+def _(c: Case) -> bool:
+    return "kron(" in c.history and c.derives("UnsafeView") and c.only_ours_raises(CHANGED)
 
 
 @documented(KEEPS)

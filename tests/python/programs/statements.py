@@ -360,13 +360,17 @@ def normalized(p: Program) -> None:
 def certain_random(p: Program) -> None:
     """Random numbers of which only one is possible."""
     x = p.existing(is_float)
+    dropout = p.choose("", "1d", "2d", "3d", "alpha", "feature_alpha")
+    dropout = f"{dropout}_dropout" if dropout.endswith("alpha") else f"dropout{dropout}"
     p.assign(p.choose(
         f"t.rand_like({x}).mul(0)", f"t.randn_like({x}).lt(100)", f"t.bernoulli(t.ones_like({x}))",
         f"t.randint(3, 4, {p.shape(most=2)})", f"t.rand({p.shape(most=2)}).ge(0)", "t.randperm(1)",
         f"{x}.uniform_(2, 2)", f"{x}.normal_(3.0, 0.0)", f"{x}.bernoulli_(1.0)", f"{x}.random_(3, 4)",
-        f"t.nn.functional.dropout({x}, {p.choose('0.0', '1.0')})",
-        f"t.nn.functional.dropout({x}, 0.5, training=False)",
+        f"t.nn.functional.{dropout}({x}, {p.choose('0.0', '1.0')})",
+        f"t.nn.functional.{dropout}({x}, 0.5, training=False)",
         f"t.nn.functional.dropout({x}, 1.0, inplace=True)",
+        f"t.nn.functional.rrelu({x}, 0.25, 0.25, training={p.chance(0.5)})",
+        f"t.nn.functional.gumbel_softmax({x}[..., :1], hard={p.chance(0.5)})",
     ))  # fmt: skip
 
 

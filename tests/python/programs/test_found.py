@@ -365,6 +365,120 @@ n5 = t.zeros(4).as_strided((1, 2, 2, 1), (1, 1, 2, 1)).tanh().stride()
 x6 = t.max_pool2d(t.zeros(4).as_strided((1, 2, 2, 1), (1, 1, 2, 1)).tanh(), 1)
 n7 = (t.zeros(6).as_strided((3, 1, 2), (1, 7, 3)) + t.zeros(6).as_strided((3, 1, 2), (1, 7, 3))).stride()
 n8 = t.zeros(0, 1).expand(0, 3).view(0, 3).stride()
+n9 = t.zeros(2).as_strided((1, 2, 1), (7, 1, 9))[:].stride()
+n10 = t.zeros(2).as_strided((1, 2, 1), (7, 1, 9))[...].stride()
+""",
+    "windows that do not divide what they cover": """
+x1 = t.tensor([[[0.0, 0.5]]])
+x2 = t.nn.functional.adaptive_avg_pool1d(x1, 5)
+x3 = t.nn.functional.adaptive_avg_pool2d(t.arange(21.0).reshape(1, 3, 7), (5, 4))
+x4 = t.nn.functional.adaptive_max_pool2d(x1, 5)
+x5 = t.nn.functional.adaptive_avg_pool1d(t.tensor([[[0.0, 1.0, t.inf, t.nan]]]), 5)
+""",
+    "one mean of an image needs no channels": """
+x1 = t.nn.functional.adaptive_avg_pool2d(t.ones(5, 5), 1)
+x2 = t.nn.functional.adaptive_avg_pool3d(t.ones(1, 2, 3, 4, 5, 6), 1)
+""",
+    "means of windows have a derivative of zeros": """
+x1 = t.arange(6.0).reshape(1, 2, 3).requires_grad_()
+x2 = t.nn.functional.adaptive_avg_pool1d(x1, 2)
+x3, = t.autograd.grad(x2.sum(), x1, create_graph=True)
+x4, = t.autograd.grad(x3.sum(), x1)
+""",
+    "a copy with something else in a place keeps nothing": """
+x1, x2 = t.zeros(2, 2, requires_grad=True), t.ones(2, requires_grad=True)
+x3 = t.select_scatter(x1, x2, 0, 0) + x1.slice_scatter(x2.reshape(1, 2), 0, 1) + x1.diagonal_scatter(x2)
+x3.sum().backward()
+x3.sum().backward()
+x4 = x1.as_strided_scatter(x2, (2,), (3,))
+x5, = t.autograd.grad(x4.sum(), x2, retain_graph=True)
+x6, = t.autograd.grad(x4.sum(), x2)
+""",
+    "a copy with something else in a place lies as it did": """
+x1 = t.arange(8.0).reshape(2, 4)[:, ::2]
+n2 = x1.select_scatter(t.ones(2), 0, 0).stride()
+n3 = x1.slice_scatter(t.ones(2, 2)).stride()
+n4 = x1.diagonal_scatter(t.ones(2)).stride()
+n5 = x1.as_strided_scatter(t.ones(2), (2,), (3,)).stride()
+x6 = x1.as_strided_scatter(t.ones(2), (2,), (3,), 1).as_strided((8,), (1,), 0)
+x7 = t.zeros(2, 1).expand(2, 2).diagonal_scatter(t.ones(2))
+""",
+    "what is scattered out of place may be the tensor itself": """
+x1, x2 = t.tensor([1.0, 2.0]), t.tensor([0, 0])
+x3 = x1.index_reduce(0, x2, x1, "amax")
+x4 = x1.scatter_reduce(0, x2, x1, "amin")
+x5 = t.tensor([1, 2]).masked_scatter(t.tensor([False, True]), x2)
+x2.masked_scatter_(t.tensor([False, True]), x2)
+""",
+    "margins of infinities": """
+x1 = t.tensor([[-t.inf, -t.inf, 1.0], [t.inf, t.nan, 2.0]], requires_grad=True)
+x2 = t.nn.functional.multi_margin_loss(x1, t.tensor([0, 1]), p=2, reduction="none")
+x2.sum().backward()
+x3 = t.nn.functional.multilabel_margin_loss(x1.detach(), t.tensor([[0, -1, -1], [1, -1, -1]]), reduction="none")
+""",
+    "gradients of margins are part of a graph": """
+x1 = t.zeros(2, 2, requires_grad=True)
+x2, = t.autograd.grad(t.nn.functional.multi_margin_loss(x1, t.tensor([0, 1])), x1, create_graph=True)
+x3, = t.autograd.grad(t.nn.functional.multilabel_margin_loss(x1, t.tensor([[0, -1], [1, -1]])), x1, create_graph=True)
+""",
+    "a loss with targets of uint8, and weights of more dimensions": """
+x1 = t.nn.functional.multilabel_soft_margin_loss(t.tensor([[0.5]]), t.tensor([[2]], dtype=t.uint8))
+x2 = t.nn.functional.multilabel_soft_margin_loss(t.ones(2), t.ones(2), weight=t.ones(3, 2, 2))
+""",
+    "bent losses at NaN, and of bools": """
+x1 = t.tensor([t.nan, t.inf, 1.0], requires_grad=True)
+t.nn.functional.smooth_l1_loss(x1, t.zeros(3), reduction="sum").backward()
+x2 = t.tensor([t.nan, t.inf, 1.0], requires_grad=True)
+t.nn.functional.huber_loss(x2, t.zeros(3), reduction="sum").backward()
+x3 = t.tensor([0.5], requires_grad=True)
+t.nn.functional.smooth_l1_loss(t.tensor([True]), x3).backward(create_graph=True)
+""",
+    "a sum that its first term takes no part in": """
+x1 = t.full((2, 2), t.nan, requires_grad=True)
+x2 = t.addr(x1, t.ones(2), t.ones(2), beta=0)
+x2.sum().backward()
+""",
+    "a first term of a sum keeps nothing": """
+x1 = t.zeros(2, 2, requires_grad=True)
+x2 = t.addr(x1, t.ones(2), t.ones(2), beta=2).sum()
+x2.backward()
+x2.backward()
+""",
+    "no index, and gradients of both": """
+x1, x2 = t.zeros(0, 1, 3, requires_grad=True), t.zeros(0, 1, 3, requires_grad=True)
+x1.index_reduce(-2, t.tensor([0]), x2, "amax").sum().backward()
+""",
+    "bools that have no order": """
+x1 = t.tensor([True, False]).index_reduce(0, t.tensor([0]), t.tensor([True]), "amin")
+""",
+    "logspace of one step has its start's fraction": """
+x1 = t.logspace(0.5, 0.0, 1, dtype=t.int64)
+x2 = t.logspace(1.7, 2, 1, base=2.5, dtype=t.int32)
+x3 = t.logspace(1.7, 2, 2, dtype=t.int32)
+""",
+    "norms that are bounded are row-major": "x1 = t.ones(2, 3).t().renorm(1, 0, 1)",
+    "transposed convolutions of constants": """
+x1, x2 = t.ones(1, 1, 2, requires_grad=True), t.ones(1, 1, 1)
+t.nn.functional.conv_transpose1d(x1, x2).sum().backward(create_graph=True)
+x3, x4 = t.ones(1, 1, 2, 2, 2), t.ones(1, 1, 1, 1, 1, requires_grad=True)
+t.nn.functional.conv_transpose3d(x3, x4).sum().backward(create_graph=True)
+""",
+    "dropout of channels without a batch": """
+x1 = t.zeros(2, 3).requires_grad_()
+x2 = t.nn.functional.dropout1d(x1, 0.0)
+x3 = t.nn.functional.dropout3d(x1, 0.0)
+x4 = t.nn.functional.dropout3d(t.tensor(0.0))
+""",
+    "places along a dimension that is not there": "x1 = t.take_along_dim(t.tensor(0), t.tensor(0), 0)",
+    "the dtype of angles": "x1 = t.cosine_similarity(t.ones(1, 1), t.ones((), dtype=t.float64))",
+    "a tensor without margins keeps its order": """
+x1 = t.nn.functional.pad(t.arange(6.0).reshape(3, 2).t(), ())
+n2 = t.nn.functional.pad(t.arange(6.0).reshape(3, 2).t(), (0, -1)).stride()
+""",
+    "counts have no derivative": """
+x1 = t.tensor([1.0, 1.0, 3.0], requires_grad=True)
+x2 = t.histogram(x1, 2).hist
+x2.sum().backward()
 """,
 }
 

@@ -19,8 +19,8 @@ def get(x, index):
     view, indices = _apply(x, index)
     if indices:
         return _ops.index(view, indices)
-    # x[...] and x[:] are new views, never x itself.
-    return _ops.view(x, x.shape) if view is x and not isinstance(index, TensorBase) else view
+    # x[...] and x[:] are new views, never x itself; their steps are x's in dimensions of size 1, too.
+    return _ops.expand(x, x.shape) if view is x and not isinstance(index, TensorBase) else view
 
 
 def put(x, index, value) -> None:
