@@ -20,7 +20,7 @@ struct Cover {
   int64_t elements, windows, largest;  // the largest window
 
   Cover(int64_t elements, int64_t windows) : elements(elements), windows(windows), largest(0) {
-    for (int64_t i = 0; i < windows && i < elements; ++i)
+    for (int64_t i = 0; i < windows && elements > 0; ++i)
       largest = std::max(largest, end(i) - begin(i));
     if (windows > 0) largest = std::max<int64_t>(largest, 1);
   }

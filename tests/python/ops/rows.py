@@ -7,6 +7,7 @@ from rows_math import ROWS as POINTWISE_ROWS
 from rows_nn import ROWS as NN_ROWS
 from rows_shape import ROWS as SHAPE_ROWS
 from rows_sorting import ROWS as SORTING_ROWS
+from rows_vision import ROWS as VISION_ROWS
 
 ROWS = [
     *POINTWISE_ROWS,
@@ -14,6 +15,7 @@ ROWS = [
     *ARRANGE_ROWS,
     *SORTING_ROWS,
     *NN_ROWS,
+    *VISION_ROWS,
     *LOSS_ROWS,
     *LINALG_ROWS,
 ]
