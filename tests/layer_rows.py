@@ -154,6 +154,10 @@ LAYERS = [
     ("Upsample", (), {"scale_factor": 2.0}, ["images"]),
     ("Upsample", (), {"scale_factor": (2.0, 0.5)}, ["images"]),
     ("Upsample", ((3, 7),), {"mode": "nearest-exact"}, ["images"]),
+    ("Upsample", (), {"scale_factor": (1.5, 2.0), "mode": "bilinear"}, ["images"]),
+    ("Upsample", (5,), {"mode": "trilinear"}, ["volumes"]),
+    ("UpsamplingNearest2d", (), {"scale_factor": 2.0}, ["images"]),
+    ("UpsamplingBilinear2d", ((3, 7),), {}, ["images"]),
     ("BatchNorm1d", (4,), {}, ["rows"]),
     ("BatchNorm1d", (4,), {"momentum": None, "eps": 0.1}, ["sequences"]),
     ("BatchNorm2d", (4,), {"momentum": 0.3}, ["images"]),
@@ -299,6 +303,7 @@ PYTHON_LAYERS = [
     ("Conv3d", (4, 3, (2, 3, 1)), {"padding": "same", "dilation": 2}, ["volumes"]),
     ("Embedding", (5, 3), {"padding_idx": -1, "max_norm": 2.0, "norm_type": 1.0}, ["classes"]),
     ("Embedding", (5, 3), {"scale_grad_by_freq": True, "_freeze": True}, ["classes"]),
+    ("Upsample", (7,), {"mode": "bicubic", "align_corners": True}, ["images"]),
     ("Upsample", (), {"scale_factor": 1.3, "recompute_scale_factor": True}, ["images"]),
 ]
 

@@ -12,6 +12,22 @@ _HEADER = f"// {text.GENERATED}\n"
 _CPP = expr.Cpp({"training": "training()"})
 
 
+class _Forward(expr.Cpp):
+    """Calls of ops, whose words may be values of an enum."""
+
+    def __init__(self, schema: Schema, functions: dict[str, str]):
+        super().__init__(_CPP.variables, functions)
+        self._schema = schema
+
+    def call(self, function: str, arguments: list[str]) -> str:
+        parameters = self._schema.functions[function].args if '"' in "".join(arguments) else ()
+        for i, a in enumerate(parameters[: len(arguments)]):
+            if a.kind.base == "enum" and arguments[i].startswith('"'):
+                enum = self._schema.enums[a.kind.name]
+                arguments[i] = coretypes.enum_value(enum, arguments[i].strip('"'))
+        return super().call(function, arguments)
+
+
 def generate(schema: Schema) -> dict[str, str]:
     if not schema.layers:
         return {}
@@ -85,7 +101,7 @@ using std::sqrt;
 def _class(schema: Schema, layer: Layer) -> str:
     base = _base(layer)
     lines = [f"class {layer.name} final : public {base} {{", " public:"]
-    lines += [*_constructor(schema, layer), "", *_forward(layer), *_activation(layer)]
+    lines += [*_constructor(schema, layer), "", *_forward(schema, layer), *_activation(layer)]
     members = [f"  {coretypes.field_type(schema, a.kind)} {a.name};" for a in _kept(layer)]
     members += [f"  double {n};" for n in layer.let]
     private = [*_initialize(layer), *members]
@@ -181,7 +197,7 @@ def _initialize(layer: Layer) -> list[str]:
     return [*lines, "  }", ""]
 
 
-def _forward(layer: Layer) -> list[str]:
+def _forward(schema: Schema, layer: Layer) -> list[str]:
     inputs = layer.forward_args
     least = sum(not a.kind.optional for a in inputs)
     many = bool(layer.outputs)
@@ -212,7 +228,7 @@ def _forward(layer: Layer) -> list[str]:
             "    }",
         ]
     # A function may be called like an argument, as threshold is.
-    cpp = expr.Cpp(_CPP.variables, {a.name: f"dt::{a.name}" for a in layer.args})
+    cpp = _Forward(schema, {a.name: f"dt::{a.name}" for a in layer.args})
     value = cpp.print(layer.forward)
     return [*lines, f"    return {f'list_of({value})' if many else value};", "  }"]
 

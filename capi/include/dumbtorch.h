@@ -188,11 +188,17 @@ enum {
   DT_ACTIVATION_TANH = 3, /**< Hyperbolic tangent of each element. */
 };
 
-/** Which element of the input interpolate takes. */
+/** How interpolate makes an element of elements of the input. */
 typedef int32_t dt_interpolation;
 enum {
   DT_INTERPOLATION_NEAREST = 1, /**< The one at or before the place, for an element's place is its left edge. */
   DT_INTERPOLATION_NEAREST_EXACT = 2, /**< The nearest one, for an element's place is its middle. */
+  DT_INTERPOLATION_LINEAR = 3, /**< Of one spatial dimension: the two nearest, by their distances. */
+  DT_INTERPOLATION_BILINEAR = 4, /**< Of two spatial dimensions: linear along each. */
+  DT_INTERPOLATION_BICUBIC = 5, /**< Of two spatial dimensions: the four nearest along each, by Keys' cubic. */
+  DT_INTERPOLATION_TRILINEAR = 6, /**< Of three spatial dimensions: linear along each. */
+  DT_INTERPOLATION_AREA = 7, /**< The mean of the elements that it covers, as adaptive_avg_pool2d. */
+  DT_INTERPOLATION_LANCZOS = 8, /**< Of two spatial dimensions: the six nearest along each, by the windowed sinc; with antialias alone. */
 };
 
 /** What padding is filled with. */
@@ -661,12 +667,38 @@ typedef struct dt_nn_upsample_options {
   int64_t size_n;
   const double *scale_factor; /**< Factors of the spatial sizes instead; one number stands for all of them. Default: None. */
   int64_t scale_factor_n;
-  dt_interpolation mode; /**< Which element of the input stands for one of the output. Default: nearest. */
+  dt_interpolation mode; /**< How an element is made of elements of the input. Default: nearest. */
   int32_t reserved1; /**< Must be 0. */
 } dt_nn_upsample_options;
 #define DT_NN_UPSAMPLE_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsample_options), NULL, 0, NULL, 0, DT_INTERPOLATION_NEAREST, 0 }
 DT_MUST_CHECK DT_API dt_status dt_nn_upsample_options_init(
     dt_nn_upsample_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_upsampling_nearest2d.
+ * Start from DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_upsampling_nearest2d_options {
+  int64_t struct_size;
+  const int64_t *size; /**< The new height and width; one number stands for both. Default: None. */
+  int64_t size_n;
+  const double *scale_factor; /**< Factors of them instead; one number stands for both. Default: None. */
+  int64_t scale_factor_n;
+} dt_nn_upsampling_nearest2d_options;
+#define DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsampling_nearest2d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_nearest2d_options_init(
+    dt_nn_upsampling_nearest2d_options *options, int64_t struct_size) DT_NOEXCEPT;
+
+/** Named arguments of dt_nn_upsampling_bilinear2d.
+ * Start from DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; NULL means the same. */
+typedef struct dt_nn_upsampling_bilinear2d_options {
+  int64_t struct_size;
+  const int64_t *size; /**< The new height and width; one number stands for both. Default: None. */
+  int64_t size_n;
+  const double *scale_factor; /**< Factors of them instead; one number stands for both. Default: None. */
+  int64_t scale_factor_n;
+} dt_nn_upsampling_bilinear2d_options;
+#define DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT { (int64_t)sizeof(dt_nn_upsampling_bilinear2d_options), NULL, 0, NULL, 0 }
+DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_bilinear2d_options_init(
+    dt_nn_upsampling_bilinear2d_options *options, int64_t struct_size) DT_NOEXCEPT;
 
 /** Named arguments of dt_nn_batch_norm1d.
  * Start from DT_NN_BATCH_NORM1D_OPTIONS_INIT; NULL means the same. */
@@ -2157,12 +2189,24 @@ DT_MUST_CHECK DT_API dt_status dt_nn_lp_pool3d(
     double norm_type, const int64_t *kernel_size, int64_t kernel_size_n,
     const dt_nn_lp_pool3d_options *options, dt_module **out) DT_NOEXCEPT;
 
-/** Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
- * functional.interpolate.
+/** Resizes images of [batch, channels, ...], as functional.interpolate.
  * @param options Named arguments; NULL for the defaults.
  * @return The module. */
 DT_MUST_CHECK DT_API dt_status dt_nn_upsample(
     const dt_nn_upsample_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_nearest2d(
+    const dt_nn_upsampling_nearest2d_options *options, dt_module **out) DT_NOEXCEPT;
+
+/** Resizes images of [batch, channels, height, width] linearly along both, the corners on each
+ * other.
+ * @param options Named arguments; NULL for the defaults.
+ * @return The module. */
+DT_MUST_CHECK DT_API dt_status dt_nn_upsampling_bilinear2d(
+    const dt_nn_upsampling_bilinear2d_options *options, dt_module **out) DT_NOEXCEPT;
 
 /** (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
  * channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in
@@ -9232,18 +9276,42 @@ DT_MUST_CHECK DT_API dt_status dt_flip(
 
 /* ---- vision */
 
-/** Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
+/** Resizes images. An element i of the output lies at (i + 1/2) * size / new size - 1/2 in the
+ * input. Channels-last in gives channels-last out.
  * @param input [batch, channels, ...] with 1 to 3 spatial dimensions.
  * @param size The new spatial sizes; one number stands for all of them. PyTorch's default: absent.
  * @param scale_factor Factors of the spatial sizes instead, which become size * factor, rounded
  *   down; one number stands for all of them. PyTorch's default: absent.
- * @param mode Which element of the input stands for one of the output. PyTorch's default: nearest.
+ * @param mode How an element is made of elements of the input. PyTorch's default: nearest.
  * @throws ValueError: not exactly one of size and scale_factor is given, or it does not fit the
  *   dimensions.
- * @throws RuntimeError: a size is not positive. */
+ * @throws RuntimeError: a size is not positive.
+ * @throws NotImplementedError: the mode is one of other dimensions, or of another dtype. */
 DT_MUST_CHECK DT_API dt_status dt_interpolate(
     dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
     int64_t scale_factor_n, dt_interpolation mode, dt_tensor **out) DT_NOEXCEPT;
+
+/** interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6), 1981, for the cubic of a
+ * = -3/4, or -1/2 with antialias). Python calls it by interpolate(..., align_corners=).
+ * @param input [batch, channels, ...] with 1 to 3 spatial dimensions.
+ * @param size The new spatial sizes; one number stands for all of them. PyTorch's default: absent.
+ * @param scale_factor Factors of the spatial sizes instead, which become size * factor, rounded
+ *   down; one number stands for all of them. PyTorch's default: absent.
+ * @param mode How an element is made of elements of the input. PyTorch's default: bilinear.
+ * @param align_corners Whether the first and last elements of input and output lie on each other:
+ *   element i lies at i * (size - 1) / (new size - 1). Absent for the modes nearest, nearest-exact
+ *   and area. PyTorch's default: absent.
+ * @param recompute_scale_factor Whether the factors are worked out again from the sizes that they
+ *   give. PyTorch's default: absent.
+ * @param antialias Whether each element is a mean of all that it covers where an image becomes
+ *   smaller. PyTorch's default: false.
+ * @throws ValueError: as interpolate, or an argument does not fit the mode.
+ * @throws RuntimeError: a size is not positive.
+ * @throws NotImplementedError: the mode is one of other dimensions, or of another dtype. */
+DT_MUST_CHECK DT_API dt_status dt_interpolate_aligned(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
+    int64_t scale_factor_n, dt_interpolation mode, const int32_t *align_corners,
+    const int32_t *recompute_scale_factor, int32_t antialias, dt_tensor **out) DT_NOEXCEPT;
 
 /* ---- linalg */
 

@@ -286,6 +286,26 @@ dt_status dt_nn_upsample(const dt_nn_upsample_options *options, dt_module **out)
   });
 }
 
+dt_status dt_nn_upsampling_nearest2d(
+    const dt_nn_upsampling_nearest2d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_upsampling_nearest2d", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_upsampling_nearest2d(options_));
+  });
+}
+
+dt_status dt_nn_upsampling_bilinear2d(
+    const dt_nn_upsampling_bilinear2d_options *options, dt_module **out) noexcept {
+  clear_all(out);
+  return guard("nn_upsampling_bilinear2d", [&] {
+    const auto options_ = read(options, "options");
+    need(out, "out");
+    put(out, dt::nn_upsampling_bilinear2d(options_));
+  });
+}
+
 dt_status dt_nn_batch_norm1d(
     int64_t num_features, const dt_nn_batch_norm1d_options *options, dt_module **out) noexcept {
   clear_all(out);

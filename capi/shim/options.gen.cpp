@@ -95,6 +95,16 @@ dt_status dt_nn_upsample_options_init(dt_nn_upsample_options* options, int64_t s
   return guard("nn_upsample_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
 }
 
+dt_status dt_nn_upsampling_nearest2d_options_init(dt_nn_upsampling_nearest2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_upsampling_nearest2d_options initial = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  return guard("nn_upsampling_nearest2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
+dt_status dt_nn_upsampling_bilinear2d_options_init(dt_nn_upsampling_bilinear2d_options* options, int64_t struct_size) noexcept {
+  static const dt_nn_upsampling_bilinear2d_options initial = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  return guard("nn_upsampling_bilinear2d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });
+}
+
 dt_status dt_nn_batch_norm1d_options_init(dt_nn_batch_norm1d_options* options, int64_t struct_size) noexcept {
   static const dt_nn_batch_norm1d_options initial = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   return guard("nn_batch_norm1d_options_init", [&] { start_struct(options, struct_size, &initial, sizeof initial); });

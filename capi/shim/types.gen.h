@@ -23,7 +23,7 @@ template <> struct EnumLimit<DivergenceReduction> { static constexpr int32_t las
 template <> struct EnumLimit<RoundingMode> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Approximate> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<Activation> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
-template <> struct EnumLimit<Interpolation> { static constexpr int32_t last = 2; static constexpr uint64_t gaps = 0; };
+template <> struct EnumLimit<Interpolation> { static constexpr int32_t last = 8; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<PaddingMode> { static constexpr int32_t last = 4; static constexpr uint64_t gaps = 0; };
 template <> struct EnumLimit<LogLevel> { static constexpr int32_t last = 3; static constexpr uint64_t gaps = 0; };
 
@@ -476,6 +476,36 @@ inline NnUpsampleOptions read(const dt_nn_upsample_options* given, const char* n
   if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
   if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
   if (c.mode) o.mode = enum_value<Interpolation>(c.mode, "mode");
+  return o;
+}
+
+static_assert(sizeof(dt_nn_upsampling_nearest2d_options) == 40);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, size) == 8);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, size_n) == 16);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, scale_factor) == 24);
+static_assert(offsetof(dt_nn_upsampling_nearest2d_options, scale_factor_n) == 32);
+inline NnUpsamplingNearest2dOptions read(const dt_nn_upsampling_nearest2d_options* given, const char* name) {
+  dt_nn_upsampling_nearest2d_options c = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnUpsamplingNearest2dOptions o;
+  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
+  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
+  return o;
+}
+
+static_assert(sizeof(dt_nn_upsampling_bilinear2d_options) == 40);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, struct_size) == 0);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, size) == 8);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, size_n) == 16);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, scale_factor) == 24);
+static_assert(offsetof(dt_nn_upsampling_bilinear2d_options, scale_factor_n) == 32);
+inline NnUpsamplingBilinear2dOptions read(const dt_nn_upsampling_bilinear2d_options* given, const char* name) {
+  dt_nn_upsampling_bilinear2d_options c = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  read_struct(&c, sizeof c, given, name);
+  NnUpsamplingBilinear2dOptions o;
+  if (is_given(c.size, c.size_n)) o.size = list(c.size, c.size_n, "size").to_vector();
+  if (is_given(c.scale_factor, c.scale_factor_n)) o.scale_factor = list(c.scale_factor, c.scale_factor_n, "scale_factor").to_vector();
   return o;
 }
 

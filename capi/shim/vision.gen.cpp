@@ -22,3 +22,21 @@ dt_status dt_interpolate(
     put(out, dt::interpolate(input_, size_, scale_factor_, mode_));
   });
 }
+
+dt_status dt_interpolate_aligned(
+    dt_tensor *input, const int64_t *size, int64_t size_n, const double *scale_factor,
+    int64_t scale_factor_n, dt_interpolation mode, const int32_t *align_corners,
+    const int32_t *recompute_scale_factor, int32_t antialias, dt_tensor **out) noexcept {
+  clear_all(out);
+  return guard("interpolate_aligned", [&] {
+    const Pin<dt_tensor> input_pin(input, "input"); auto& input_ = *input_pin;
+    const auto size_ = optional_list(size, size_n, "size");
+    const auto scale_factor_ = optional_list(scale_factor, scale_factor_n, "scale_factor");
+    const Interpolation mode_ = enum_value<Interpolation>(mode, "mode");
+    const auto align_corners_ = optional_bool(align_corners);
+    const auto recompute_scale_factor_ = optional_bool(recompute_scale_factor);
+    const bool antialias_ = antialias != 0;
+    need(out, "out");
+    put(out, dt::interpolate_aligned(input_, size_, scale_factor_, mode_, align_corners_, recompute_scale_factor_, antialias_));
+  });
+}

@@ -53,11 +53,17 @@ enum class Activation : int32_t {
   kTanh = 3,  // Hyperbolic tangent of each element.
 };
 
-// Which element of the input interpolate takes.
+// How interpolate makes an element of elements of the input.
 enum class Interpolation : int32_t {
   kDefault = 0,
   kNearest = 1,  // The one at or before the place, for an element's place is its left edge.
   kNearestExact = 2,  // The nearest one, for an element's place is its middle.
+  kLinear = 3,  // Of one spatial dimension: the two nearest, by their distances.
+  kBilinear = 4,  // Of two spatial dimensions: linear along each.
+  kBicubic = 5,  // Of two spatial dimensions: the four nearest along each, by Keys' cubic.
+  kTrilinear = 6,  // Of three spatial dimensions: linear along each.
+  kArea = 7,  // The mean of the elements that it covers, as adaptive_avg_pool2d.
+  kLanczos = 8,  // Of two spatial dimensions: the six nearest along each, by the windowed sinc; with antialias alone.
 };
 
 // What padding is filled with.

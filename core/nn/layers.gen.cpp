@@ -706,6 +706,44 @@ class Upsample final : public Module {
   Interpolation mode;
 };
 
+class UpsamplingNearest2d final : public Module {
+ public:
+  explicit UpsamplingNearest2d(const NnUpsamplingNearest2dOptions& options)
+      : Module("UpsamplingNearest2d"),
+        size(options.size),
+        scale_factor(options.scale_factor) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return interpolate(input, size, scale_factor, Interpolation::kNearest);
+  }
+
+ private:
+  std::optional<std::vector<int64_t>> size;
+  std::optional<std::vector<double>> scale_factor;
+};
+
+class UpsamplingBilinear2d final : public Module {
+ public:
+  explicit UpsamplingBilinear2d(const NnUpsamplingBilinear2dOptions& options)
+      : Module("UpsamplingBilinear2d"),
+        size(options.size),
+        scale_factor(options.scale_factor) {
+  }
+
+  Tensor forward(TensorList inputs) override {
+    check_inputs(inputs, 1, 1);
+    const Tensor& input = inputs[0];
+    return interpolate_aligned(input, size, scale_factor, Interpolation::kBilinear, true);
+  }
+
+ private:
+  std::optional<std::vector<int64_t>> size;
+  std::optional<std::vector<double>> scale_factor;
+};
+
 class BatchNorm1d final : public Module {
  public:
   BatchNorm1d(int64_t num_features, const NnBatchNorm1dOptions& options)
@@ -2614,7 +2652,7 @@ class ConstantPad1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "constant", value);
+    return pad(input, padding, PaddingMode::kConstant, value);
   }
 
  private:
@@ -2633,7 +2671,7 @@ class ConstantPad2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "constant", value);
+    return pad(input, padding, PaddingMode::kConstant, value);
   }
 
  private:
@@ -2652,7 +2690,7 @@ class ConstantPad3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "constant", value);
+    return pad(input, padding, PaddingMode::kConstant, value);
   }
 
  private:
@@ -2670,7 +2708,7 @@ class ReflectionPad1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "reflect");
+    return pad(input, padding, PaddingMode::kReflect);
   }
 
  private:
@@ -2687,7 +2725,7 @@ class ReflectionPad2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "reflect");
+    return pad(input, padding, PaddingMode::kReflect);
   }
 
  private:
@@ -2704,7 +2742,7 @@ class ReflectionPad3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "reflect");
+    return pad(input, padding, PaddingMode::kReflect);
   }
 
  private:
@@ -2721,7 +2759,7 @@ class ReplicationPad1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "replicate");
+    return pad(input, padding, PaddingMode::kReplicate);
   }
 
  private:
@@ -2738,7 +2776,7 @@ class ReplicationPad2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "replicate");
+    return pad(input, padding, PaddingMode::kReplicate);
   }
 
  private:
@@ -2755,7 +2793,7 @@ class ReplicationPad3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "replicate");
+    return pad(input, padding, PaddingMode::kReplicate);
   }
 
  private:
@@ -2772,7 +2810,7 @@ class CircularPad1d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "circular");
+    return pad(input, padding, PaddingMode::kCircular);
   }
 
  private:
@@ -2789,7 +2827,7 @@ class CircularPad2d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "circular");
+    return pad(input, padding, PaddingMode::kCircular);
   }
 
  private:
@@ -2806,7 +2844,7 @@ class CircularPad3d final : public Module {
   Tensor forward(TensorList inputs) override {
     check_inputs(inputs, 1, 1);
     const Tensor& input = inputs[0];
-    return pad(input, padding, "circular");
+    return pad(input, padding, PaddingMode::kCircular);
   }
 
  private:
@@ -2905,6 +2943,14 @@ Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3d
 
 Ref<Module> nn_upsample(const NnUpsampleOptions& options) {
   return Ref<Module>::adopt(new Upsample(options));
+}
+
+Ref<Module> nn_upsampling_nearest2d(const NnUpsamplingNearest2dOptions& options) {
+  return Ref<Module>::adopt(new UpsamplingNearest2d(options));
+}
+
+Ref<Module> nn_upsampling_bilinear2d(const NnUpsamplingBilinear2dOptions& options) {
+  return Ref<Module>::adopt(new UpsamplingBilinear2d(options));
 }
 
 Ref<Module> nn_batch_norm1d(int64_t num_features, const NnBatchNorm1dOptions& options) {

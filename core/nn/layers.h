@@ -92,9 +92,15 @@ Ref<Module> nn_adaptive_max_pool3d(IntList output_size);
 // batch.
 Ref<Module> nn_lp_pool3d(double norm_type, IntList kernel_size, const NnLpPool3dOptions& options);
 
-// Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
-// functional.interpolate.
+// Resizes images of [batch, channels, ...], as functional.interpolate.
 Ref<Module> nn_upsample(const NnUpsampleOptions& options);
+
+// Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+Ref<Module> nn_upsampling_nearest2d(const NnUpsamplingNearest2dOptions& options);
+
+// Resizes images of [batch, channels, height, width] linearly along both, the corners on each
+// other.
+Ref<Module> nn_upsampling_bilinear2d(const NnUpsamplingBilinear2dOptions& options);
 
 // (input - mean) / sqrt(var + eps) * weight + bias for each channel of [batch, channels] or [batch,
 // channels, length] (arXiv 1502.03167). In training, mean and var are those of the batch, in

@@ -270,8 +270,24 @@ struct NnUpsampleOptions {
   std::optional<std::vector<int64_t>> size;
   // Factors of the spatial sizes instead; one number stands for all of them.
   std::optional<std::vector<double>> scale_factor;
-  // Which element of the input stands for one of the output.
+  // How an element is made of elements of the input.
   Interpolation mode = Interpolation::kNearest;
+};
+
+// Named arguments of dt_nn_upsampling_nearest2d.
+struct NnUpsamplingNearest2dOptions {
+  // The new height and width; one number stands for both.
+  std::optional<std::vector<int64_t>> size;
+  // Factors of them instead; one number stands for both.
+  std::optional<std::vector<double>> scale_factor;
+};
+
+// Named arguments of dt_nn_upsampling_bilinear2d.
+struct NnUpsamplingBilinear2dOptions {
+  // The new height and width; one number stands for both.
+  std::optional<std::vector<int64_t>> size;
+  // Factors of them instead; one number stands for both.
+  std::optional<std::vector<double>> scale_factor;
 };
 
 // Named arguments of dt_nn_batch_norm1d.

@@ -18,10 +18,19 @@
 
 namespace dt {
 
-// Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
+// Resizes images. An element i of the output lies at (i + 1/2) * size / new size - 1/2 in the
+// input. Channels-last in gives channels-last out.
 Tensor interpolate(
     const Tensor& input, std::optional<IntList> size = {},
     std::optional<Span<const double>> scale_factor = {},
     Interpolation mode = Interpolation::kNearest);
+
+// interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6), 1981, for the cubic of a
+// = -3/4, or -1/2 with antialias). Python calls it by interpolate(..., align_corners=).
+Tensor interpolate_aligned(
+    const Tensor& input, std::optional<IntList> size = {},
+    std::optional<Span<const double>> scale_factor = {},
+    Interpolation mode = Interpolation::kBilinear, std::optional<bool> align_corners = {},
+    std::optional<bool> recompute_scale_factor = {}, bool antialias = false);
 
 }  // namespace dt

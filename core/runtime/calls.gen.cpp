@@ -15,6 +15,7 @@
 #include "core/runtime/calls/random.gen.h"
 #include "core/runtime/calls/reduce.gen.h"
 #include "core/runtime/calls/sorting.gen.h"
+#include "core/runtime/calls/vision.gen.h"
 #include "core/runtime/pointwise_ops.h"
 
 namespace dt {
@@ -80,16 +81,19 @@ const Op<OrderStatisticCall> order_statistic{kPointwiseOps + 56};
 const Op<ExtremumScanCall> cummax{kPointwiseOps + 57};
 const Op<ExtremumScanCall> cummin{kPointwiseOps + 58};
 const Op<SearchsortedCall> searchsorted{kPointwiseOps + 59};
-const Op<OptimizerCall> sgd{kPointwiseOps + 60};
-const Op<OptimizerCall> adam{kPointwiseOps + 61};
-const Op<OptimizerCall> rmsprop{kPointwiseOps + 62};
-const Op<OptimizerCall> adagrad{kPointwiseOps + 63};
-const Op<OptimizerCall> adadelta{kPointwiseOps + 64};
-const Op<OptimizerCall> adamax{kPointwiseOps + 65};
-const Op<OptimizerCall> nadam{kPointwiseOps + 66};
-const Op<OptimizerCall> radam{kPointwiseOps + 67};
-const Op<OptimizerCall> asgd{kPointwiseOps + 68};
-const Op<OptimizerCall> rprop{kPointwiseOps + 69};
+const Op<ResampleTapsCall> resample_taps{kPointwiseOps + 60};
+const Op<TransposeTapsCall> transpose_taps{kPointwiseOps + 61};
+const Op<ResampleCall> resample{kPointwiseOps + 62};
+const Op<OptimizerCall> sgd{kPointwiseOps + 63};
+const Op<OptimizerCall> adam{kPointwiseOps + 64};
+const Op<OptimizerCall> rmsprop{kPointwiseOps + 65};
+const Op<OptimizerCall> adagrad{kPointwiseOps + 66};
+const Op<OptimizerCall> adadelta{kPointwiseOps + 67};
+const Op<OptimizerCall> adamax{kPointwiseOps + 68};
+const Op<OptimizerCall> nadam{kPointwiseOps + 69};
+const Op<OptimizerCall> radam{kPointwiseOps + 70};
+const Op<OptimizerCall> asgd{kPointwiseOps + 71};
+const Op<OptimizerCall> rprop{kPointwiseOps + 72};
 
 }  // namespace op
 

@@ -14,6 +14,7 @@
 #include "kernels/calls/random.gen.h"
 #include "kernels/calls/reduce.gen.h"
 #include "kernels/calls/sorting.gen.h"
+#include "kernels/calls/vision.gen.h"
 #include "kernels/calls/table.h"
 
 namespace dt::cuda {
@@ -80,6 +81,9 @@ void add_kernels(dt_registry* registry) {
   add(registry, "cummax", run<ExtremumScan, kernels::cummax>);
   add(registry, "cummin", run<ExtremumScan, kernels::cummin>);
   add(registry, "searchsorted", run<Searchsorted, kernels::searchsorted>);
+  add(registry, "resample_taps", run<ResampleTaps, kernels::resample_taps>);
+  add(registry, "transpose_taps", run<TransposeTaps, kernels::transpose_taps>);
+  add(registry, "resample", run<Resample, kernels::resample>);
   add(registry, "sgd", run<Optimizer, kernels::sgd>, workspace<Optimizer, kernels::sgd_workspace>);
   add(registry, "adam", run<Optimizer, kernels::adam>, workspace<Optimizer, kernels::adam_workspace>);
   add(registry, "rmsprop", run<Optimizer, kernels::rmsprop>, workspace<Optimizer, kernels::rmsprop_workspace>);

@@ -369,6 +369,30 @@ static void test_nn_upsample(void) {
   EXPECT(TYPE_ERROR, "nn_upsample", dt_nn_upsample(NULL, NULL));
 }
 
+static void test_nn_upsampling_nearest2d(void) {
+  EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d((const dt_nn_upsampling_nearest2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d((const dt_nn_upsampling_nearest2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.size = NULL; options.size_n = 2; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.size = NULL; options.size_n = -1; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.size = good.i64s; options.size_n = -7; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = 2; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = -1; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_nearest2d_options options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT; options.scale_factor = good.f64s; options.scale_factor_n = -7; EXPECT(VALUE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_upsampling_nearest2d", dt_nn_upsampling_nearest2d(NULL, NULL));
+}
+
+static void test_nn_upsampling_bilinear2d(void) {
+  EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d((const dt_nn_upsampling_bilinear2d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
+  EXPECT(NOT_IMPLEMENTED, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d((const dt_nn_upsampling_bilinear2d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
+  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.size = NULL; options.size_n = 2; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.size = NULL; options.size_n = -1; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.size = good.i64s; options.size_n = -7; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = 2; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.scale_factor = NULL; options.scale_factor_n = -1; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
+  { dt_nn_upsampling_bilinear2d_options options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT; options.scale_factor = good.f64s; options.scale_factor_n = -7; EXPECT(VALUE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(&options, (dt_module **)&out.pointer[0])); }
+  EXPECT(TYPE_ERROR, "nn_upsampling_bilinear2d", dt_nn_upsampling_bilinear2d(NULL, NULL));
+}
+
 static void test_nn_batch_norm1d(void) {
   EXPECT(VALUE_ERROR, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_zero, (dt_module **)&out.pointer[0]));
   EXPECT(NOT_IMPLEMENTED, "nn_batch_norm1d", dt_nn_batch_norm1d(1, (const dt_nn_batch_norm1d_options *)&bad.size_newer, (dt_module **)&out.pointer[0]));
@@ -607,6 +631,8 @@ int main(void) {
   test_nn_adaptive_max_pool3d();
   test_nn_lp_pool3d();
   test_nn_upsample();
+  test_nn_upsampling_nearest2d();
+  test_nn_upsampling_bilinear2d();
   test_nn_batch_norm1d();
   test_nn_batch_norm2d();
   test_nn_batch_norm3d();

@@ -18,8 +18,26 @@ static void test_interpolate(void) {
   EXPECT(TYPE_ERROR, "interpolate", dt_interpolate(good.tensor, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL));
 }
 
+static void test_interpolate_aligned(void) {
+  EXPECT(HANDLE, "interpolate_aligned", dt_interpolate_aligned((dt_tensor *)bad.released, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate_aligned", dt_interpolate_aligned((dt_tensor *)bad.garbage, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate_aligned", dt_interpolate_aligned((dt_tensor *)bad.foreign, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(HANDLE, "interpolate_aligned", dt_interpolate_aligned(NULL, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, NULL, 2, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, NULL, -1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, -7, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, 1, NULL, 2, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, 1, NULL, -1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, 1, good.f64s, -7, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, 1, good.f64s, 1, 99, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, 1, good.f64s, 1, -1, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(VALUE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, 1, good.f64s, 1, 0, NULL, NULL, 1, (dt_tensor **)&out.pointer[0]));
+  EXPECT(TYPE_ERROR, "interpolate_aligned", dt_interpolate_aligned(good.tensor, good.i64s, 1, good.f64s, 1, DT_INTERPOLATION_NEAREST, NULL, NULL, 1, NULL));
+}
+
 int main(void) {
   misuse_begin();
   test_interpolate();
+  test_interpolate_aligned();
   return misuse_end();
 }

@@ -147,14 +147,136 @@ def test_refusals(mode, shape, how, sentence):
         dumbtorch.nn.functional.interpolate(dumbtorch.zeros(shape), mode=mode, **how)
 
 
+OF_DIMS = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3, "area": 0, "lanczos": 2}
+
+
+def strides(x) -> list:
+    """Of each dimension of more than one element."""
+    return [(n, s) for n, s in zip(x.shape, x.stride(), strict=True) if n > 1]
+
+
+def weighted_cases(count: int, seed: int):
+    draw = random.Random(seed)
+    for _ in range(count):
+        mode = draw.choice(list(OF_DIMS))
+        dims = OF_DIMS[mode] or draw.randint(1, 3)
+        shape = (draw.randint(1, 2), draw.randint(1, 3), *(draw.randint(1, 40) for _ in range(dims)))
+        how = {"mode": mode}
+        if draw.random() < 0.5:
+            how["size"] = tuple(draw.randint(1, 60) for _ in range(dims))
+        else:
+            how["scale_factor"] = tuple(draw.choice((0.3, 1, 2, 1.6, 3.3)) for _ in range(dims))
+            how["recompute_scale_factor"] = draw.choice((None, True, False))
+            if any(int(n * f) == 0 for n, f in zip(shape[2:], how["scale_factor"], strict=True)):
+                continue
+        if mode == "lanczos" or (dims == 2 and mode != "area" and draw.random() < 0.4):
+            how["antialias"] = True
+        if mode not in ("area", "lanczos") and draw.random() < 0.4:
+            how["align_corners"] = True
+        if how.get("antialias") and 1 in (shape[-1], how.get("size", (0,))[-1]):
+            continue  # PyTorch repeats the first row of an image of one column
+        if how.get("antialias") and int(shape[-1] * how.get("scale_factor", (2,))[-1]) == 1:
+            continue
+        yield shape, how, draw.random() < 0.3
+
+
+def test_weighted_elements_and_their_gradients():
+    for shape, how, last in weighted_cases(400, 11):
+        x = torch.randn(shape, dtype=torch.float64)
+        if last and len(shape) == 4:
+            x = x.contiguous(memory_format=torch.channels_last)
+        ours_x = dumbtorch.from_numpy(x.numpy()).requires_grad_()
+        x.requires_grad_()
+        expected = torch.nn.functional.interpolate(x, **how)
+        ours = dumbtorch.nn.functional.interpolate(ours_x, **how)
+        assert strides(ours) == strides(expected), (shape, how)
+        weights = torch.randn(expected.shape, dtype=torch.float64)
+        (expected * weights).sum().backward()
+        (ours * dumbtorch.from_numpy(weights.numpy())).sum().backward()
+        for a, b in ((ours.detach(), expected.detach()), (ours_x.grad, x.grad)):
+            numpy.testing.assert_allclose(
+                a.numpy(), b.numpy(), rtol=1e-9, atol=1e-9, err_msg=f"{shape} {how}"
+            )
+
+
+def test_float32_and_bytes():
+    for shape, how, last in weighted_cases(200, 12):
+        x = torch.randint(0, 256, shape).float()
+        layout = {"memory_format": torch.channels_last} if last and len(shape) == 4 else {}
+        x = x.contiguous(**layout)
+        expected, ours = both(x, **how)
+        torch.testing.assert_close(ours, expected, rtol=1e-5, atol=2e-3, msg=f"{shape} {how}")
+        if how["mode"] in ("bilinear", "bicubic", "lanczos"):
+            expected, ours = both(x.byte(), **how)
+            assert torch.equal(ours, expected), (shape, how)
+
+
+def test_infinities_stay_where_they_are():
+    """Elements that an element is not made of have no say, also not by a weight of 0."""
+    x = torch.zeros(1, 1, 1, 40)
+    x[..., 20] = numpy.inf
+    for how in ({"size": (1, 97)}, {"size": (1, 13)}, {"size": (1, 13), "antialias": True}):
+        for mode in ("bilinear", "bicubic"):
+            expected, ours = both(x, mode=mode, **how)
+            assert torch.equal(ours == 0, expected == 0), (how, mode)
+
+
+@pytest.mark.parametrize("mode", OF_DIMS)
+@pytest.mark.parametrize("dims", (0, 1, 2, 3, 4))
+def test_modes_of_other_dimensions(mode, dims):
+    for library in (torch, dumbtorch):
+        x = library.zeros((1, 2) + (3,) * dims)
+        how = {"antialias": True} if mode == "lanczos" and dims == 2 else {}
+        if OF_DIMS[mode] in (0, dims) and 1 <= dims <= 3:
+            library.nn.functional.interpolate(x, size=4, mode=mode, **how)
+            continue
+        words = {"linear": "3D", "bilinear": "4D", "trilinear": "5D"}
+        sentence = (
+            f"Got {dims + 2}D input, but {mode} mode needs {words[mode]} input"
+            if 1 <= dims <= 3 and mode in words
+            else f"Only 3D, 4D and 5D input Tensors supported .got {dims + 2}D."
+        )
+        with pytest.raises(NotImplementedError, match=sentence):
+            library.nn.functional.interpolate(x, size=4, mode=mode, **how)
+
+
+@pytest.mark.parametrize(
+    "how, sentence",
+    [
+        ({"mode": "area", "align_corners": False}, "align_corners option can only be set"),
+        ({"mode": "area", "antialias": True}, "Anti-alias option is restricted to"),
+        ({"mode": "lanczos"}, "Lanczos mode requires antialias=True"),
+        ({"mode": "lanczos", "antialias": True, "align_corners": True}, "does not support align_c"),
+        ({"mode": "bicubic", "recompute_scale_factor": True}, "is not meaningful with an explicit"),
+    ],
+)
+def test_refused_options(how, sentence):
+    for library in (torch, dumbtorch):
+        with pytest.raises(ValueError, match=sentence):
+            library.nn.functional.interpolate(library.zeros(1, 1, 2, 2), size=3, **how)
+
+
+@pytest.mark.parametrize("mode", OF_DIMS)
+@pytest.mark.parametrize("dtype", ("int64", "bool", "uint8"))
+def test_refused_dtypes(mode, dtype):
+    dims = OF_DIMS[mode] or 2
+    if dtype == "uint8" and dims == 2 and mode != "area":
+        return
+    found = []
+    for library in (torch, dumbtorch):
+        x = library.zeros((1, 2) + (3,) * dims, dtype=getattr(library, dtype))
+        with pytest.raises(NotImplementedError) as refused:
+            library.nn.functional.interpolate(x, size=4, mode=mode, antialias=mode == "lanczos")
+        found.append(str(refused.value))
+    assert found[1].endswith(found[0])
+
+
 def test_what_is_missing_is_refused():
     x = dumbtorch.zeros(1, 1, 2, 2)
     with pytest.raises(NotImplementedError, match="upsample_nearest2d.*'Long'"):
         dumbtorch.nn.functional.interpolate(x.long(), size=3)
-    options = ({}, {"align_corners": False}, {"antialias": True}, {"recompute_scale_factor": True})
-    for how in options:
-        with pytest.raises(ValueError, match="'bilinear' is not a valid value for interpolation"):
-            dumbtorch.nn.functional.interpolate(x, size=3, mode="bilinear", **how)
+    with pytest.raises(ValueError, match="'cubic' is not a valid value for interpolation"):
+        dumbtorch.nn.functional.interpolate(x, size=3, mode="cubic")
 
 
 def test_upsample_takes_what_interpolate_takes():
@@ -167,5 +289,3 @@ def test_upsample_takes_what_interpolate_takes():
         up = make(3, None, "nearest", True)
         with pytest.raises(ValueError, match="align_corners option can only be set"):
             up(tensor)
-    with pytest.raises(ValueError, match="'bilinear' is not a valid value for interpolation"):
-        dumbtorch.nn.Upsample(3, mode="bilinear", align_corners=False)(dumbtorch.tensor(x))

@@ -938,8 +938,7 @@ static inline dt_module *T_do_nn_lp_pool3d(
 
 /** T_nn_upsample(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode: interpolation =
  *     nearest)
- * Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
- * functional.interpolate. The module. */
+ * Resizes images of [batch, channels, ...], as functional.interpolate. The module. */
 typedef struct {
   T_Dims size;
   T_Reals scale_factor;
@@ -965,6 +964,62 @@ static inline dt_module *T_do_nn_upsample(const T_nn_upsample_options *options) 
 #define T_nn_upsample_with_(...) \
   T_OPTIONS_(nn_upsample, \
     T_do_nn_upsample(&T_nn_upsample_o), __VA_ARGS__)
+
+/** T_nn_upsampling_nearest2d(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent)
+ * Resizes images of [batch, channels, height, width] by repeating or leaving out elements. The
+ * module. */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+} T_nn_upsampling_nearest2d_options;
+static inline T_nn_upsampling_nearest2d_options T_nn_upsampling_nearest2d_defaults(void) {
+  T_nn_upsampling_nearest2d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_upsampling_nearest2d(
+    const T_nn_upsampling_nearest2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_upsampling_nearest2d_options c_options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  c_options.size = options->size.p;
+  c_options.size_n = options->size.n;
+  c_options.scale_factor = options->scale_factor.p;
+  c_options.scale_factor_n = options->scale_factor.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_upsampling_nearest2d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_upsampling_nearest2d(...) T_nn_upsampling_nearest2d_with_(__VA_ARGS__, )
+#define T_nn_upsampling_nearest2d_with_(...) \
+  T_OPTIONS_(nn_upsampling_nearest2d, \
+    T_do_nn_upsampling_nearest2d(&T_nn_upsampling_nearest2d_o), __VA_ARGS__)
+
+/** T_nn_upsampling_bilinear2d(.size: i64[1]? = absent, .scale_factor: f64[1]? = absent)
+ * Resizes images of [batch, channels, height, width] linearly along both, the corners on each
+ * other. The module. */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+} T_nn_upsampling_bilinear2d_options;
+static inline T_nn_upsampling_bilinear2d_options T_nn_upsampling_bilinear2d_defaults(void) {
+  T_nn_upsampling_bilinear2d_options options = {{NULL, 0}, {NULL, 0}};
+  return options;
+}
+static inline dt_module *T_do_nn_upsampling_bilinear2d(
+    const T_nn_upsampling_bilinear2d_options *options) {
+  dt_module *result = NULL;
+  dt_nn_upsampling_bilinear2d_options c_options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  c_options.size = options->size.p;
+  c_options.size_n = options->size.n;
+  c_options.scale_factor = options->scale_factor.p;
+  c_options.scale_factor_n = options->scale_factor.n;
+  if (T_stopped_()) return result;
+  T_check(dt_nn_upsampling_bilinear2d(&c_options, &result));
+  return T_own_module_(result);
+}
+#define T_nn_upsampling_bilinear2d(...) T_nn_upsampling_bilinear2d_with_(__VA_ARGS__, )
+#define T_nn_upsampling_bilinear2d_with_(...) \
+  T_OPTIONS_(nn_upsampling_bilinear2d, \
+    T_do_nn_upsampling_bilinear2d(&T_nn_upsampling_bilinear2d_o), __VA_ARGS__)
 
 /** T_nn_batch_norm1d(num_features: i64, .eps: f64 = 1e-05, .momentum: scalar? = 0.1, .affine: bool
  *     = true, .track_running_stats: bool = true, .bias: bool = true, .device: device? = absent,
@@ -15707,7 +15762,8 @@ static inline dt_tensor *T_flip(dt_tensor *input, T_Dims dims) {
 
 /** T_interpolate(input: tensor, .size: i64[1]? = absent, .scale_factor: f64[1]? = absent, .mode:
  *     interpolation = nearest)
- * Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out. */
+ * Resizes images. An element i of the output lies at (i + 1/2) * size / new size - 1/2 in the
+ * input. Channels-last in gives channels-last out. */
 typedef struct {
   T_Dims size;
   T_Reals scale_factor;
@@ -15729,6 +15785,40 @@ static inline dt_tensor *T_do_interpolate(dt_tensor *input, const T_interpolate_
 #define T_interpolate_with_(input, ...) \
   T_OPTIONS_(interpolate, \
     T_do_interpolate(input, &T_interpolate_o), __VA_ARGS__)
+
+/** T_interpolate_aligned(input: tensor, .size: i64[1]? = absent, .scale_factor: f64[1]? = absent,
+ *     .mode: interpolation = bilinear, .align_corners: bool? = absent, .recompute_scale_factor:
+ *     bool? = absent, .antialias: bool = false)
+ * interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6), 1981, for the cubic
+ * of a = -3/4, or -1/2 with antialias). Python calls it by interpolate(..., align_corners=). */
+typedef struct {
+  T_Dims size;
+  T_Reals scale_factor;
+  dt_interpolation mode;
+  T_Flag align_corners;
+  T_Flag recompute_scale_factor;
+  int antialias;
+} T_interpolate_aligned_options;
+static inline T_interpolate_aligned_options T_interpolate_aligned_defaults(void) {
+  T_interpolate_aligned_options options = {
+    {NULL, 0}, {NULL, 0}, DT_INTERPOLATION_BILINEAR, {0, 0}, {0, 0}, 0};
+  return options;
+}
+static inline dt_tensor *T_do_interpolate_aligned(
+    dt_tensor *input, const T_interpolate_aligned_options *options) {
+  dt_tensor *result = NULL;
+  if (T_stopped_()) return result;
+  T_check(dt_interpolate_aligned(
+    input, options->size.p, options->size.n, options->scale_factor.p, options->scale_factor.n,
+    options->mode, options->align_corners.given ? &options->align_corners.value : NULL,
+    options->recompute_scale_factor.given ? &options->recompute_scale_factor.value : NULL,
+    options->antialias, &result));
+  return T_own_tensor_(result);
+}
+#define T_interpolate_aligned(...) T_interpolate_aligned_with_(__VA_ARGS__, )
+#define T_interpolate_aligned_with_(input, ...) \
+  T_OPTIONS_(interpolate_aligned, \
+    T_do_interpolate_aligned(input, &T_interpolate_aligned_o), __VA_ARGS__)
 
 /** T_ger(input: tensor, vec2: tensor)
  * Another name of `outer`. */

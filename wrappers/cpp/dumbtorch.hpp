@@ -101,10 +101,16 @@ enum class Activation : int32_t {
   kTanh = 3,  // Hyperbolic tangent of each element.
 };
 
-// Which element of the input interpolate takes.
+// How interpolate makes an element of elements of the input.
 enum class Interpolation : int32_t {
   kNearest = 1,  // The one at or before the place, for an element's place is its left edge.
   kNearestExact = 2,  // The nearest one, for an element's place is its middle.
+  kLinear = 3,  // Of one spatial dimension: the two nearest, by their distances.
+  kBilinear = 4,  // Of two spatial dimensions: linear along each.
+  kBicubic = 5,  // Of two spatial dimensions: the four nearest along each, by Keys' cubic.
+  kTrilinear = 6,  // Of three spatial dimensions: linear along each.
+  kArea = 7,  // The mean of the elements that it covers, as adaptive_avg_pool2d.
+  kLanczos = 8,  // Of two spatial dimensions: the six nearest along each, by the windowed sinc; with antialias alone.
 };
 
 // What padding is filled with.
@@ -1757,8 +1763,24 @@ struct NnUpsampleOptions {
   std::optional<std::vector<int64_t>> size = std::nullopt;
   // Factors of the spatial sizes instead; one number stands for all of them.
   std::optional<std::vector<double>> scale_factor = std::nullopt;
-  // Which element of the input stands for one of the output.
+  // How an element is made of elements of the input.
   Interpolation mode = Interpolation::kNearest;
+};
+
+// Named arguments of dt_nn_upsampling_nearest2d.
+struct NnUpsamplingNearest2dOptions {
+  // The new height and width; one number stands for both.
+  std::optional<std::vector<int64_t>> size = std::nullopt;
+  // Factors of them instead; one number stands for both.
+  std::optional<std::vector<double>> scale_factor = std::nullopt;
+};
+
+// Named arguments of dt_nn_upsampling_bilinear2d.
+struct NnUpsamplingBilinear2dOptions {
+  // The new height and width; one number stands for both.
+  std::optional<std::vector<int64_t>> size = std::nullopt;
+  // Factors of them instead; one number stands for both.
+  std::optional<std::vector<double>> scale_factor = std::nullopt;
 };
 
 // Named arguments of dt_nn_batch_norm1d.
@@ -6626,8 +6648,7 @@ inline Module LPPool3d(
   return dumbtorch::Module(out);
 }
 
-// Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
-// functional.interpolate. The module.
+// Resizes images of [batch, channels, ...], as functional.interpolate. The module.
 inline Module Upsample(const NnUpsampleOptions& options = {}) {
   dt_nn_upsample_options options_c = DT_NN_UPSAMPLE_OPTIONS_INIT;
   const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
@@ -6639,6 +6660,36 @@ inline Module Upsample(const NnUpsampleOptions& options = {}) {
   options_c.mode = static_cast<dt_interpolation>(options.mode);
   dt_module* out = nullptr;
   detail::check(dt_nn_upsample(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Resizes images of [batch, channels, height, width] by repeating or leaving out elements. The
+// module.
+inline Module UpsamplingNearest2d(const NnUpsamplingNearest2dOptions& options = {}) {
+  dt_nn_upsampling_nearest2d_options options_c = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
+  options_c.size = size_all.data();
+  options_c.size_n = size_all.size();
+  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
+  options_c.scale_factor = scale_factor_all.data();
+  options_c.scale_factor_n = scale_factor_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_upsampling_nearest2d(&options_c, &out));
+  return dumbtorch::Module(out);
+}
+
+// Resizes images of [batch, channels, height, width] linearly along both, the corners on each
+// other. The module.
+inline Module UpsamplingBilinear2d(const NnUpsamplingBilinear2dOptions& options = {}) {
+  dt_nn_upsampling_bilinear2d_options options_c = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  const auto size_all = options.size ? Ints(*options.size) : Ints(std::nullopt);
+  options_c.size = size_all.data();
+  options_c.size_n = size_all.size();
+  const auto scale_factor_all = options.scale_factor ? Reals(*options.scale_factor) : Reals(std::nullopt);
+  options_c.scale_factor = scale_factor_all.data();
+  options_c.scale_factor_n = scale_factor_all.size();
+  dt_module* out = nullptr;
+  detail::check(dt_nn_upsampling_bilinear2d(&options_c, &out));
   return dumbtorch::Module(out);
 }
 
@@ -9080,7 +9131,8 @@ inline Tensor fold(
   return Tensor(out);
 }
 
-// Resizes images by repeating or leaving out elements. Channels-last in gives channels-last out.
+// Resizes images. An element i of the output lies at (i + 1/2) * size / new size - 1/2 in the
+// input. Channels-last in gives channels-last out.
 inline Tensor interpolate(
     const Tensor& input, const Ints& size = std::nullopt, const Reals& scale_factor = std::nullopt,
     Interpolation mode = Interpolation::kNearest) {
@@ -9088,6 +9140,20 @@ inline Tensor interpolate(
   detail::check(dt_interpolate(
     input.handle(), size.data(), size.size(), scale_factor.data(), scale_factor.size(),
     static_cast<dt_interpolation>(mode), &out));
+  return Tensor(out);
+}
+
+// interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6), 1981, for the cubic of a
+// = -3/4, or -1/2 with antialias). Python calls it by interpolate(..., align_corners=).
+inline Tensor interpolate_aligned(
+    const Tensor& input, const Ints& size = std::nullopt, const Reals& scale_factor = std::nullopt,
+    Interpolation mode = Interpolation::kBilinear, std::optional<bool> align_corners = std::nullopt,
+    std::optional<bool> recompute_scale_factor = std::nullopt, bool antialias = false) {
+  dt_tensor* out = nullptr;
+  detail::check(dt_interpolate_aligned(
+    input.handle(), size.data(), size.size(), scale_factor.data(), scale_factor.size(),
+    static_cast<dt_interpolation>(mode), detail::Flag(align_corners).get(),
+    detail::Flag(recompute_scale_factor).get(), antialias, &out));
   return Tensor(out);
 }
 

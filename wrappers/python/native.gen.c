@@ -401,6 +401,28 @@ static int64_t py_nn_upsample(const int64_t *size, int64_t size_n, const double 
   return (int64_t)(intptr_t)out;
 }
 
+static int64_t py_nn_upsampling_nearest2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
+  dt_nn_upsampling_nearest2d_options options_options = DT_NN_UPSAMPLING_NEAREST2D_OPTIONS_INIT;
+  options_options.size = list_or_null(size, size_n);
+  options_options.size_n = list_count(size_n);
+  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
+  options_options.scale_factor_n = list_count(scale_factor_n);
+  dt_module *out = NULL;
+  (void)!dt_nn_upsampling_nearest2d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_nn_upsampling_bilinear2d(const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n) {
+  dt_nn_upsampling_bilinear2d_options options_options = DT_NN_UPSAMPLING_BILINEAR2D_OPTIONS_INIT;
+  options_options.size = list_or_null(size, size_n);
+  options_options.size_n = list_count(size_n);
+  options_options.scale_factor = list_or_null(scale_factor, scale_factor_n);
+  options_options.scale_factor_n = list_count(scale_factor_n);
+  dt_module *out = NULL;
+  (void)!dt_nn_upsampling_bilinear2d(&options_options, &out);
+  return (int64_t)(intptr_t)out;
+}
+
 static int64_t py_nn_batch_norm1d(int64_t num_features, double eps, int32_t momentum_kind, int64_t momentum_i, double momentum_f, int32_t affine, int32_t track_running_stats, int32_t bias, int32_t device_type, int64_t device_index, int32_t dtype) {
   dt_nn_batch_norm1d_options options_options = DT_NN_BATCH_NORM1D_OPTIONS_INIT;
   options_options.eps = eps;
@@ -5752,6 +5774,12 @@ static int64_t py_flip(int64_t input, const int64_t *dims, int64_t dims_n) {
 static int64_t py_interpolate(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode) {
   dt_tensor *out = NULL;
   (void)!dt_interpolate((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, &out);
+  return (int64_t)(intptr_t)out;
+}
+
+static int64_t py_interpolate_aligned(int64_t input, const int64_t *size, int64_t size_n, const double *scale_factor, int64_t scale_factor_n, int32_t mode, int32_t align_corners, int32_t recompute_scale_factor, int32_t antialias) {
+  dt_tensor *out = NULL;
+  (void)!dt_interpolate_aligned((dt_tensor *)(intptr_t)input, list_or_null(size, size_n), list_count(size_n), list_or_null(scale_factor, scale_factor_n), list_count(scale_factor_n), mode, align_corners < 0 ? NULL : &align_corners, recompute_scale_factor < 0 ? NULL : &recompute_scale_factor, antialias, &out);
   return (int64_t)(intptr_t)out;
 }
 

@@ -1,20 +1,92 @@
 #include "core/ops/vision/checks.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/ops/checks.h"
 
 namespace dt {
 
-void check_interpolate(const Tensor& input) {
-  const int n = input.ndim();
-  DT_CHECK(n >= 3 && n <= 5, kNotImplemented,
-           "Input Error: Only 3D, 4D and 5D input Tensors supported (got ", n,
-           "D) for the modes: nearest | nearest-exact");
-  DT_CHECK(input.size(1) > 0, kRuntimeError, "Non-empty ", n,
-           "D data tensor expected but got a tensor with sizes ", input.sizes());
-  DT_CHECK(is_floating(input.dtype()) || input.dtype() == kByteDType, kNotImplemented,
-           "\"upsample_nearest", n - 2, "d\" not implemented for '", type_word(input.dtype()), "'");
+namespace {
+
+bool is_any(Interpolation mode, std::initializer_list<Interpolation> modes) {
+  return std::find(modes.begin(), modes.end(), mode) != modes.end();
+}
+
+// Modes that are of any number of spatial dimensions have no corners to align.
+bool has_corners(Interpolation mode) {
+  return !is_any(mode,
+                 {Interpolation::kNearest, Interpolation::kNearestExact, Interpolation::kArea});
+}
+
+// How many spatial dimensions the mode is of; 0: any.
+int spatial_dims(Interpolation mode) {
+  if (!has_corners(mode)) return 0;
+  return mode == Interpolation::kLinear ? 1 : mode == Interpolation::kTrilinear ? 3 : 2;
+}
+
+// PyTorch's name of the kernel that refuses other dtypes.
+std::string kernel_of(const Tensor& x, Interpolation mode, bool antialias) {
+  if (antialias) return "compute_index_ranges_weights";
+  if (mode == Interpolation::kBicubic) return "compute_indices_weights_cubic";
+  if (mode == Interpolation::kBilinear) return "upsample_bilinear2d_channels_last";
+  if (has_corners(mode)) return "compute_indices_weights_linear";
+  return "upsample_nearest" + std::to_string(x.ndim() - 2) + "d";
+}
+
+}  // namespace
+
+void check_alignment(Interpolation mode, std::optional<bool> align_corners) {
+  DT_CHECK(!align_corners || has_corners(mode), kValueError,
+           "align_corners option can only be set with the interpolating modes: linear | bilinear | "
+           "bicubic | trilinear");
+}
+
+void check_recomputes(bool recomputes, bool has_size) {
+  DT_CHECK(!recomputes || !has_size, kValueError,
+           "recompute_scale_factor is not meaningful with an explicit size.");
+}
+
+void check_antialias(const Tensor& x, Interpolation mode, bool antialias, bool align_corners) {
+  const bool is_of_images = spatial_dims(mode) == 2 && x.ndim() == 4;
+  DT_CHECK(!antialias || is_of_images, kValueError,
+           "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a "
+           "4-D tensor as input");
+  if (mode != Interpolation::kLanczos || x.ndim() != 4) return;
+  DT_CHECK(!align_corners, kValueError, "Lanczos mode does not support align_corners=True");
+  DT_CHECK(antialias, kValueError, "Lanczos mode requires antialias=True");
+}
+
+void check_interpolation_dims(const Tensor& x, Interpolation mode) {
+  const int n = x.ndim(), wanted = spatial_dims(mode) + 2;
+  const bool fits = n >= 3 && n <= 5 && (wanted == 2 || wanted == n);
+  const bool names_dims = n >= 3 && n <= 5 && is_any(mode, {Interpolation::kLinear,
+                                                            Interpolation::kBilinear,
+                                                            Interpolation::kTrilinear});
+  const char* word = mode == Interpolation::kLinear      ? "linear"
+                     : mode == Interpolation::kTrilinear ? "trilinear"
+                                                         : "bilinear";
+  DT_CHECK(fits || !names_dims, kNotImplemented, "Got ", n, "D input, but ", word, " mode needs ",
+           wanted, "D input");
+  DT_CHECK(fits, kNotImplemented, "Input Error: Only 3D, 4D and 5D input Tensors supported (got ",
+           n,
+           "D) for the modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area | "
+           "nearest-exact");
+}
+
+void check_interpolate(const Tensor& x, Interpolation mode, bool antialias) {
+  DT_CHECK(x.size(1) > 0, kRuntimeError, "Non-empty ", x.ndim(),
+           "D data tensor expected but got a tensor with sizes ", x.sizes());
+  const bool takes_bytes = spatial_dims(mode) % 2 == 0;
+  DT_CHECK(is_floating(x.dtype()) || (takes_bytes && x.dtype() == kByteDType), kNotImplemented,
+           "\"", kernel_of(x, mode, antialias), "\" not implemented for '", type_word(x.dtype()),
+           "'");
+}
+
+void check_resampled(const Tensor& planes) {
+  for (int64_t size : planes.sizes())
+    DT_CHECK(size <= INT32_MAX, kRuntimeError, "sizes of ", size,
+             " elements and more are not supported");
 }
 
 namespace {

@@ -3,11 +3,18 @@
 
 #include <optional>
 
+#include "core/base/enums.h"
 #include "core/tensor/tensor.h"
 
 namespace dt {
 
-void check_interpolate(const Tensor& input);
+void check_alignment(Interpolation mode, std::optional<bool> align_corners);
+void check_recomputes(bool recomputes, bool has_size);
+void check_antialias(const Tensor& x, Interpolation mode, bool antialias, bool align_corners);
+void check_interpolation_dims(const Tensor& x, Interpolation mode);
+void check_interpolate(const Tensor& x, Interpolation mode, bool antialias);
+// Tables of taps have 32-bit indices.
+void check_resampled(const Tensor& planes);
 // How many numbers are given: none is nullopt, and one stands for all spatial dimensions.
 void check_resize_counts(const Tensor& x, std::optional<int64_t> sizes,
                          std::optional<int64_t> factors);

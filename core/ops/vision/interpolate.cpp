@@ -1,12 +1,18 @@
-// Resizing images by repeating or leaving out elements: one index_select per spatial dimension, so
-// that the gradients of every order are those of index_select.
+// Resizing images. Elements that are repeated or left out are one index_select per spatial
+// dimension, means of areas are adaptive pooling, and everything else is resampling.
+#include <algorithm>
+
+#include "core/autograd/record.h"
 #include "core/ops/checks.h"
 #include "core/ops/creation.gen.h"
 #include "core/ops/indexing.gen.h"
-#include "core/ops/vision.gen.h"
-#include "core/ops/vision/checks.h"
 #include "core/ops/pointwise.gen.h"
 #include "core/ops/pointwise_logic.gen.h"
+#include "core/ops/pool.gen.h"
+#include "core/ops/views.gen.h"
+#include "core/ops/vision.gen.h"
+#include "core/ops/vision/checks.h"
+#include "core/ops/vision/resample.h"
 
 namespace dt {
 namespace {
@@ -16,25 +22,13 @@ struct Resize {
   int64_t from = 0, to = 0;
   std::optional<double> factor;  // of the user's, who gave no size
 
-  // How far the place in the input moves for each element of the output, in PyTorch's precision,
-  // which decides which elements are taken. PyTorch's nearest overrides a factor that changes
-  // nothing, or doubles the size, only nearly.
-  float step(Interpolation mode) const {
-    const bool whole = mode == Interpolation::kNearest && (to == from || to == 2 * from);
-    if (factor && !whole) return static_cast<float>(1 / *factor);
-    return static_cast<float>(from) / static_cast<float>(to);
+  double step() const {
+    if (factor && *factor > 0) return 1 / *factor;
+    return static_cast<double>(from) / static_cast<double>(to);
   }
 };
 
-// The element of the input for each one of the output. It is computed on the device: a copy from
-// here could not be captured.
-Tensor sources(const Resize& r, Interpolation mode, Device device) {
-  const double offset = mode == Interpolation::kNearestExact ? 0.5 : 0;
-  const Tensor i = arange(offset, offset + static_cast<double>(r.to), 1, kRealDType, device);
-  // The product is exact, so that this is PyTorch's rounding to float32.
-  const Tensor place = to_dtype(mul(i, static_cast<double>(r.step(mode))), kDTypeOf<float>);
-  return clamp_max(to_dtype(floor(place), kIndexDType), r.from - 1);
-}
+using Resizes = std::vector<Resize>;
 
 int64_t scaled(int64_t size, double factor) {
   const double result = static_cast<double>(size) * factor;
@@ -42,34 +36,178 @@ int64_t scaled(int64_t size, double factor) {
   return static_cast<int64_t>(result);
 }
 
-std::vector<Resize> resizes(const Tensor& x, std::optional<IntList> size,
-                            std::optional<Span<const double>> factors) {
+Resizes resizes(const Tensor& x, std::optional<IntList> size,
+                std::optional<Span<const double>> factors, bool keeps_factors) {
   check_resize_counts(x, size ? std::optional(size->size()) : std::nullopt,
                       factors ? std::optional(factors->size()) : std::nullopt);
-  std::vector<Resize> out;
+  Resizes out;
   for (int i = 0; i < x.ndim() - 2; ++i) {
     Resize r;
     r.from = x.size(i + 2);
     if (size) r.to = (*size)[size->size() == 1 ? 0 : i];
-    if (factors) r.factor = (*factors)[factors->size() == 1 ? 0 : i];
-    if (factors) r.to = scaled(r.from, *r.factor);
-    check_resize(r.from, r.to, i + 2);
+    if (factors) {
+      const double factor = (*factors)[factors->size() == 1 ? 0 : i];
+      r.to = scaled(r.from, factor);
+      if (keeps_factors) r.factor = factor;
+    }
     out.push_back(r);
   }
   return out;
+}
+
+// ---- elements that are repeated or left out
+
+// The element of the input for each one of the output. It is computed on the device: a copy from
+// here could not be captured. The step has PyTorch's precision, which decides which elements are
+// taken. PyTorch's nearest overrides a factor that changes nothing, or doubles the size, only
+// nearly.
+Tensor sources(Resize r, Interpolation mode, Device device) {
+  if (mode == Interpolation::kNearest && (r.to == r.from || r.to == 2 * r.from)) r.factor = {};
+  const double offset = mode == Interpolation::kNearestExact ? 0.5 : 0;
+  const Tensor i = arange(offset, offset + static_cast<double>(r.to), 1, kRealDType, device);
+  // The product is exact, so that this is PyTorch's rounding to float32.
+  const auto step = static_cast<double>(static_cast<float>(r.step()));
+  const Tensor place = to_dtype(mul(i, step), kDTypeOf<float>);
+  return clamp_max(to_dtype(floor(place), kIndexDType), r.from - 1);
+}
+
+Tensor nearest(const Tensor& input, const Resizes& resizes, Interpolation mode) {
+  Tensor y = input;
+  int dim = 2;
+  for (const Resize& r : resizes)
+    y = index_select(y, dim++, sources(r, mode, input.device()));
+  const bool last = is_channels_last(input);
+  return contiguous(y, last ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous);
+}
+
+// ---- means of areas
+
+Tensor area(const Tensor& input, const Resizes& resizes) {
+  Dims sizes;
+  for (const Resize& r : resizes) sizes.push_back(r.to);
+  if (sizes.size() == 1) return adaptive_avg_pool1d(input, sizes);
+  if (sizes.size() == 3) return adaptive_avg_pool3d(input, sizes);
+  const Tensor y = adaptive_avg_pool2d(input, sizes);
+  return is_channels_last(input) ? contiguous(y, MemoryFormat::kChannelsLast) : y;
+}
+
+// ---- weighted elements
+
+int64_t reach_of(Interpolation mode) {
+  return mode == Interpolation::kLanczos ? 3 : mode == Interpolation::kBicubic ? 2 : 1;
+}
+
+// What becomes of each dimension; nothing of those that stay as they are.
+std::vector<std::optional<Resampling>> resamplings(const Resizes& resizes, int64_t reach,
+                                                   bool align_corners, bool antialias) {
+  std::vector<std::optional<Resampling>> out;
+  for (const Resize& r : resizes) {
+    Resampling line{r.from, r.to, r.step(), reach, align_corners, antialias, false};
+    if (align_corners)
+      line.step = r.to > 1 ? static_cast<double>(r.from - 1) / static_cast<double>(r.to - 1) : 0;
+    out.push_back(line.changes() ? std::optional(line) : std::nullopt);
+  }
+  return out;
+}
+
+// Dimension `dim` alone, as the rows of what lies behind it.
+Tensor resample_along(const Tensor& x, int dim, const std::optional<Resampling>& line) {
+  if (!line) return x;
+  Dims sizes = x.sizes();
+  int64_t planes = 1, inner = 1;
+  for (int d = 0; d < dim; ++d) planes *= sizes[d];
+  for (int d = dim + 1; d < x.ndim(); ++d) inner *= sizes[d];
+  sizes[dim] = line->to;
+  return unsafe_view(resample(reshape(x, {planes, line->from, inner}), line, {}), sizes);
+}
+
+// The last two dimensions together.
+Tensor resample_images(const Tensor& x, const std::optional<Resampling>& rows,
+                       const std::optional<Resampling>& columns) {
+  if (!rows && !columns) return x;
+  Dims sizes = x.sizes();
+  const int h = x.ndim() - 2, w = x.ndim() - 1;
+  const Tensor planes = reshape(x, {x.numel() / (sizes[h] * sizes[w]), sizes[h], sizes[w]});
+  if (rows) sizes[h] = rows->to;
+  if (columns) sizes[w] = columns->to;
+  return unsafe_view(resample(planes, rows, columns), sizes);
+}
+
+// Bytes are rounded after each of the two steps, as PyTorch does.
+Tensor resample_bytes(const Tensor& x, std::optional<Resampling> rows,
+                      std::optional<Resampling> columns) {
+  const auto step = [](const Tensor& wide, int dim, std::optional<Resampling>& line) {
+    if (!line) return wide;
+    line->fixed_point = true;
+    return clamp_max(clamp_min(floor(add(resample_along(wide, dim, line), 0.5)), 0), 255);
+  };
+  const Tensor wide = to_dtype(contiguous(x), kRealDType);
+  const Tensor y = to_dtype(step(step(wide, 3, columns), 2, rows), x.dtype());
+  return is_channels_last(x) ? contiguous(y, MemoryFormat::kChannelsLast) : y;
+}
+
+Tensor weighted(const Tensor& input, const Resizes& resizes, Interpolation mode, bool align_corners,
+                bool antialias) {
+  const auto lines = resamplings(resizes, reach_of(mode), align_corners, antialias);
+  const bool last = is_channels_last(input);
+  const auto changes = [](const auto& line) { return line.has_value(); };
+  if (std::none_of(lines.begin(), lines.end(), changes))
+    return clone(input, last ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous);
+  if (!is_floating(input.dtype())) return resample_bytes(input, lines[0], lines[1]);
+  const Tensor x = to_dtype(input, info(input.dtype()).compute);  // no rounding between the steps
+  Tensor y;
+  if (lines.size() == 1) {
+    y = resample_images(x, {}, lines[0]);
+  } else if (last) {  // vectors lie along the channels
+    y = resample_along(permute(x, {0, 2, 3, 1}), 2, lines[1]);
+    y = alias(permute(resample_along(y, 1, lines[0]), {0, 3, 1, 2}));
+  } else if (lines.size() == 2) {
+    y = resample_images(x, lines[0], lines[1]);
+  } else {
+    y = resample_along(resample_images(x, lines[1], lines[2]), 2, lines[0]);
+  }
+  return to_dtype(y, input.dtype());
+}
+
+// ---- all of them
+
+struct Choice {
+  Interpolation mode;
+  bool align_corners = false, antialias = false, keeps_factors = true;
+};
+
+Tensor resize_images(const Tensor& input, std::optional<IntList> size,
+                     std::optional<Span<const double>> factors, Choice how) {
+  const bool is_area = how.mode == Interpolation::kArea;
+  const Resizes sizes = resizes(input, size, factors, how.keeps_factors && !is_area);
+  check_interpolation_dims(input, how.mode);
+  if (is_area) return area(input, sizes);
+  check_interpolate(input, how.mode, how.antialias);
+  for (size_t i = 0; i < sizes.size(); ++i)
+    check_resize(sizes[i].from, sizes[i].to, static_cast<int>(i) + 2);
+  const bool is_nearest =
+      how.mode == Interpolation::kNearest || how.mode == Interpolation::kNearestExact;
+  return is_nearest ? nearest(input, sizes, how.mode)
+                    : weighted(input, sizes, how.mode, how.align_corners, how.antialias);
 }
 
 }  // namespace
 
 Tensor interpolate(const Tensor& input, std::optional<IntList> size,
                    std::optional<Span<const double>> scale_factor, Interpolation mode) {
-  check_interpolate(input);
-  Tensor y = input;
-  int dim = 2;
-  for (const Resize& r : resizes(input, size, scale_factor))
-    y = index_select(y, dim++, sources(r, mode, input.device()));
-  const bool last = is_channels_last(input);
-  return contiguous(y, last ? MemoryFormat::kChannelsLast : MemoryFormat::kContiguous);
+  return interpolate_aligned(input, size, scale_factor, mode, {}, {}, false);
+}
+
+Tensor interpolate_aligned(const Tensor& input, std::optional<IntList> size,
+                           std::optional<Span<const double>> scale_factor, Interpolation mode,
+                           std::optional<bool> align_corners,
+                           std::optional<bool> recompute_scale_factor, bool antialias) {
+  const bool recomputes = recompute_scale_factor.value_or(false);
+  check_alignment(mode, align_corners);
+  check_recomputes(recomputes, size.has_value() && !scale_factor);
+  check_antialias(input, mode, antialias, align_corners.value_or(false));
+  return resize_images(input, size, scale_factor,
+                       {mode, align_corners.value_or(false), antialias, !recomputes});
 }
 
 }  // namespace dt

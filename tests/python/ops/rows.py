@@ -9,6 +9,7 @@ from rows_nn import ROWS as NN_ROWS
 from rows_recurrent import ROWS as RECURRENT_ROWS
 from rows_shape import ROWS as SHAPE_ROWS
 from rows_sorting import ROWS as SORTING_ROWS
+from rows_vision import ROWS as VISION_ROWS
 
 ROWS = [
     *POINTWISE_ROWS,
@@ -16,6 +17,7 @@ ROWS = [
     *ARRANGE_ROWS,
     *SORTING_ROWS,
     *NN_ROWS,
+    *VISION_ROWS,
     *RECURRENT_ROWS,
     *ATTENTION_ROWS,
     *LOSS_ROWS,

@@ -381,15 +381,6 @@ row(
     dtypes=("float32", "int64"),
     orders=0,
 )
-for sizes, how in (
-    ((2, 3, 4), {"size": 7}),
-    ((1, 2, 3, 4), {"size": (5, 2)}),
-    ((1, 2, 3, 4), {"scale_factor": 2, "mode": "nearest-exact"}),
-    ((2, 3, 4, 5), {"scale_factor": (1.7, 0.6)}),
-    ((1, 2, 2, 3, 2), {"scale_factor": 1.5, "mode": "nearest-exact"}),
-    ((0, 2, 3), {"size": 2}),
-):
-    row("interpolate", lambda t, x, how=how: F(t).interpolate(x, **how), value(*sizes))
 row("embedding", lambda t, i, w: F(t).embedding(i, w), index(2, 3, below=5), value(5, 4))
 row("embedding", lambda t, i, w: F(t).embedding(i, w, padding_idx=1), index(6, below=5), value(5, 4),
     differentiable=False)  # fmt: skip

@@ -10,7 +10,7 @@ DIVERGENCE_REDUCTION = {"none": 1, "mean": 2, "sum": 3, "batchmean": 4}
 ROUNDING_MODE = {"trunc": 1, "floor": 2}
 APPROXIMATE = {"none": 1, "tanh": 2}
 ACTIVATION = {"relu": 1, "sigmoid": 2, "tanh": 3}
-INTERPOLATION = {"nearest": 1, "nearest-exact": 2}
+INTERPOLATION = {"nearest": 1, "nearest-exact": 2, "linear": 3, "bilinear": 4, "bicubic": 5, "trilinear": 6, "area": 7, "lanczos": 8}
 PADDING_MODE = {"constant": 1, "reflect": 2, "replicate": 3, "circular": 4}
 LOG_LEVEL = {"trace": 1, "info": 2, "warning": 3}
 # Bytes, category, code of the struct module, PyTorch"s word.

@@ -643,14 +643,13 @@ def nn_lp_pool3d(norm_type, kernel_size, *, stride=None, ceil_mode=False):
 
 
 def nn_upsample(*, size=None, scale_factor=None, mode='nearest'):
-    """Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
-    functional.interpolate.
+    """Resizes images of [batch, channels, ...], as functional.interpolate.
 
     Args:
         size: The new spatial sizes; one number stands for all of them.
         scale_factor: Factors of the spatial sizes instead; one number stands for all of
             them.
-        mode: Which element of the input stands for one of the output.
+        mode: How an element is made of elements of the input.
 
     Returns:
         The module.
@@ -661,6 +660,45 @@ def nn_upsample(*, size=None, scale_factor=None, mode='nearest'):
         out = lib.py_nn_upsample(size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
         raise complain(error, "Upsample", "size:i64[]? scale_factor:f64[]? mode:enum", size, scale_factor, mode) from None
+    return Module.own(out)
+
+
+def nn_upsampling_nearest2d(*, size=None, scale_factor=None):
+    """Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+
+    Returns:
+        The module.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_nn_upsampling_nearest2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "UpsamplingNearest2d", "size:i64[]? scale_factor:f64[]?", size, scale_factor) from None
+    return Module.own(out)
+
+
+def nn_upsampling_bilinear2d(*, size=None, scale_factor=None):
+    """Resizes images of [batch, channels, height, width] linearly along both, the corners on
+    each other.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+
+    Returns:
+        The module.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_nn_upsampling_bilinear2d(size_c, size_c_n, scale_factor_c, scale_factor_c_n)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "UpsamplingBilinear2d", "size:i64[]? scale_factor:f64[]?", size, scale_factor) from None
     return Module.own(out)
 
 
@@ -13953,14 +13991,14 @@ def flip(input, *args, dims=None, out=None):
 
 
 def interpolate(input, size=None, scale_factor=None, mode='nearest'):
-    """Resizes images by repeating or leaving out elements. Channels-last in gives channels-
-    last out.
+    """Resizes images. An element i of the output lies at (i + 1/2) * size / new size - 1/2 in
+    the input. Channels-last in gives channels-last out.
 
     Args:
         size: The new spatial sizes; one number stands for all of them.
         scale_factor: Factors of the spatial sizes instead, which become size * factor,
             rounded down; one number stands for all of them.
-        mode: Which element of the input stands for one of the output.
+        mode: How an element is made of elements of the input.
     """
     try:
         size_c, size_c_n = optional_ints(size, 1)
@@ -13968,6 +14006,33 @@ def interpolate(input, size=None, scale_factor=None, mode='nearest'):
         out = lib.py_interpolate(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode])
     except BAD_ARGUMENTS as error:
         raise complain(error, "interpolate", "input:tensor size:i64[]? scale_factor:f64[]? mode:enum", input, size, scale_factor, mode) from None
+    return wrap(out)
+
+
+def interpolate_aligned(input, size=None, scale_factor=None, mode='bilinear', align_corners=None, recompute_scale_factor=None, antialias=False):
+    """interpolate with a choice of where elements lie (Keys, IEEE TASSP 29(6), 1981, for the
+    cubic of a = -3/4, or -1/2 with antialias). Python calls it by interpolate(...,
+    align_corners=).
+
+    Args:
+        size: The new spatial sizes; one number stands for all of them.
+        scale_factor: Factors of the spatial sizes instead, which become size * factor,
+            rounded down; one number stands for all of them.
+        mode: How an element is made of elements of the input.
+        align_corners: Whether the first and last elements of input and output lie on each
+            other: element i lies at i * (size - 1) / (new size - 1). Absent for the modes
+            nearest, nearest-exact and area.
+        recompute_scale_factor: Whether the factors are worked out again from the sizes that
+            they give.
+        antialias: Whether each element is a mean of all that it covers where an image
+            becomes smaller.
+    """
+    try:
+        size_c, size_c_n = optional_ints(size, 1)
+        scale_factor_c, scale_factor_c_n = optional_floats(scale_factor, 1)
+        out = lib.py_interpolate_aligned(input._h, size_c, size_c_n, scale_factor_c, scale_factor_c_n, INTERPOLATION[mode], -1 if align_corners is None else align_corners, -1 if recompute_scale_factor is None else recompute_scale_factor, antialias)
+    except BAD_ARGUMENTS as error:
+        raise complain(error, "interpolate_aligned", "input:tensor size:i64[]? scale_factor:f64[]? mode:enum align_corners:bool? recompute_scale_factor:bool? antialias:bool", input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias) from None
     return wrap(out)
 
 
@@ -16241,6 +16306,7 @@ NAMESPACES = {
         "pixel_unshuffle": pixel_unshuffle,
         "channel_shuffle": channel_shuffle,
         "interpolate": interpolate,
+        "interpolate_aligned": interpolate_aligned,
     },
     "linalg": {
         "matmul": linalg_matmul,
@@ -16277,6 +16343,8 @@ NAMESPACES = {
         "AdaptiveMaxPool3d": nn_adaptive_max_pool3d,
         "LPPool3d": nn_lp_pool3d,
         "Upsample": nn_upsample,
+        "UpsamplingNearest2d": nn_upsampling_nearest2d,
+        "UpsamplingBilinear2d": nn_upsampling_bilinear2d,
         "BatchNorm1d": nn_batch_norm1d,
         "BatchNorm2d": nn_batch_norm2d,
         "BatchNorm3d": nn_batch_norm3d,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
 from .. import _ops, _overloads
-from .._enums import INTERPOLATION
 
 globals().update(_ops.NAMESPACES["functional"])
 
@@ -94,18 +91,7 @@ def interpolate(
     recompute_scale_factor=None,
     antialias=False,
 ):
-    """Resizes images by repeating or leaving out elements: mode "nearest" or "nearest-exact"."""
-    known = mode in INTERPOLATION  # if not, it is the mode that is refused, below
-    if known and align_corners is not None:
-        raise ValueError(
-            "align_corners option can only be set with the interpolating modes: "
-            "linear | bilinear | bicubic | trilinear"
-        )
-    if known and antialias:
-        raise ValueError(
-            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
-            "a 4-D tensor as input"
-        )
+    """Resizes images."""
     for numbers, name in ((size, "output"), (scale_factor, "scale_factor")):
         # A number stands for all dimensions, a list of one does not.
         if isinstance(numbers, (list, tuple)) and len(numbers) != input.dim() - 2:
@@ -113,21 +99,9 @@ def interpolate(
                 f"Input and {name} must have the same number of spatial dimensions, but got input "
                 f"with spatial dimensions of {list(input.shape[2:])} and {tuple(numbers)}"
             )
-    if known and recompute_scale_factor and (size is None) != (scale_factor is None):
-        size, scale_factor = _size_of(input, scale_factor), None
-    return _ops.interpolate(input, size, scale_factor, mode)
-
-
-def _size_of(input, scale_factor) -> list:
-    """The size that is scale_factor times the input's: the factor is then what makes one of the
-    other.
-    """
-    if scale_factor is None:
-        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-    spatial = input.shape[2:]
-    is_list = isinstance(scale_factor, (list, tuple))
-    factors = scale_factor if is_list else [scale_factor] * len(spatial)
-    return [math.floor(float(n * f)) for n, f in zip(spatial, factors, strict=True)]
+    return _ops.interpolate_aligned(
+        input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
+    )
 
 
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):

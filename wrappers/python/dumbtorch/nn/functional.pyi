@@ -121,6 +121,7 @@ from .._ops import fold as fold
 from .._ops import pixel_shuffle as pixel_shuffle
 from .._ops import pixel_unshuffle as pixel_unshuffle
 from .._ops import channel_shuffle as channel_shuffle
+from .._ops import interpolate_aligned as interpolate_aligned
 
 def softmax(input, dim, *, dtype=None) -> Any: ...
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) -> Any: ...

@@ -129,6 +129,8 @@ from .layers import TripletMarginLoss as TripletMarginLoss
 from .layers import Unflatten as Unflatten
 from .layers import Unfold as Unfold
 from .layers import Upsample as Upsample
+from .layers import UpsamplingBilinear2d as UpsamplingBilinear2d
+from .layers import UpsamplingNearest2d as UpsamplingNearest2d
 from .layers import ZeroPad1d as ZeroPad1d
 from .layers import ZeroPad2d as ZeroPad2d
 from .layers import ZeroPad3d as ZeroPad3d

@@ -909,15 +909,15 @@ class LPPool3d(Module):
 
 
 class Upsample(Module):
-    """Resizes images of [batch, channels, ...] by repeating or leaving out elements, as
-    functional.interpolate.
+    """Resizes images of [batch, channels, ...], as functional.interpolate.
 
     Args:
         size: The new spatial sizes; one number stands for all of them.
         scale_factor: Factors of the spatial sizes instead; one number stands for all of
             them.
-        mode: Which element of the input stands for one of the output.
-        align_corners: Must be absent: it belongs to other modes.
+        mode: How an element is made of elements of the input.
+        align_corners: Whether the first and last elements of input and output lie on each
+            other.
         recompute_scale_factor: Whether the factors are worked out again from the sizes that
             they give.
     """
@@ -944,6 +944,67 @@ class Upsample(Module):
         if self.scale_factor is not None:
             parts.append(f"scale_factor={self.scale_factor}")
         parts.append(f"mode={self.mode!r}")
+        return ", ".join(parts)
+
+
+class UpsamplingNearest2d(Module):
+    """Resizes images of [batch, channels, height, width] by repeating or leaving out elements.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+    """
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__()
+        if isinstance(scale_factor, tuple):
+            scale_factor = tuple(map(float, scale_factor))
+        elif scale_factor is not None:
+            scale_factor = float(scale_factor)
+        self.size = size
+        self.scale_factor = scale_factor
+
+    def forward(self, input):
+        return _ops.interpolate(input, self.size, self.scale_factor, "nearest")
+
+    def extra_repr(self):
+        parts = []
+        if self.scale_factor is None:
+            parts.append(f"size={self.size}")
+        if self.scale_factor is not None:
+            parts.append(f"scale_factor={self.scale_factor}")
+        parts.append(f"mode='nearest'")
+        return ", ".join(parts)
+
+
+class UpsamplingBilinear2d(Module):
+    """Resizes images of [batch, channels, height, width] linearly along both, the corners on
+    each other.
+
+    Args:
+        size: The new height and width; one number stands for both.
+        scale_factor: Factors of them instead; one number stands for both.
+    """
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__()
+        if isinstance(scale_factor, tuple):
+            scale_factor = tuple(map(float, scale_factor))
+        elif scale_factor is not None:
+            scale_factor = float(scale_factor)
+        self.size = size
+        self.scale_factor = scale_factor
+
+    def forward(self, input):
+        return _ops.interpolate_aligned(input, self.size, self.scale_factor, "bilinear", True)
+
+    def extra_repr(self):
+        parts = []
+        if self.scale_factor is None:
+            parts.append(f"size={self.size}")
+        if self.scale_factor is not None:
+            parts.append(f"scale_factor={self.scale_factor}")
+        parts.append(f"mode='bilinear'")
         return ", ".join(parts)
 
 
@@ -3229,6 +3290,8 @@ __all__ = [
     "AdaptiveMaxPool3d",
     "LPPool3d",
     "Upsample",
+    "UpsamplingNearest2d",
+    "UpsamplingBilinear2d",
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",

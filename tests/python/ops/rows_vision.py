@@ -1,0 +1,71 @@
+"""Resizing images and reading them at places between their elements."""
+
+from table import FLOATS, Row, value
+
+ROWS: list[Row] = []
+
+
+def F(t):  # noqa: N802
+    return t.nn.functional
+
+
+def resized_wide(t, x, **how):
+    """PyTorch's antialias is of float32 and float64 alone."""
+    if t.__name__ == "torch" and x.dtype in (t.float16, t.bfloat16):
+        return F(t).interpolate(x.float(), **how).to(x.dtype)
+    return F(t).interpolate(x, **how)
+
+
+def row(op, call, *inputs, dtypes=FLOATS, orders=3, **more):
+    ROWS.append(Row(op, call, inputs, dtypes, orders, **more))
+
+
+for sizes, how in (
+    ((2, 3, 4), {"size": 7}),
+    ((1, 2, 3, 4), {"size": (5, 2)}),
+    ((1, 2, 3, 4), {"scale_factor": 2, "mode": "nearest-exact"}),
+    ((2, 3, 4, 5), {"scale_factor": (1.7, 0.6)}),
+    ((1, 2, 2, 3, 2), {"scale_factor": 1.5, "mode": "nearest-exact"}),
+    ((0, 2, 3), {"size": 2}),
+    ((2, 3, 5), {"size": 7, "mode": "linear"}),
+    ((2, 3, 4, 5), {"size": (7, 3), "mode": "bilinear"}),
+    ((2, 2, 3, 4), {"scale_factor": 2, "mode": "bilinear"}),
+    ((1, 2, 4, 5), {"size": (3, 8), "mode": "bicubic"}),
+    ((1, 2, 3, 2, 4), {"scale_factor": (1.5, 2, 0.7), "mode": "trilinear"}),
+    ((0, 2, 3, 4), {"size": 2, "mode": "bilinear"}),
+    ((1, 2, 3, 4), {"size": (3, 4), "mode": "bilinear"}),
+):
+    row("interpolate", lambda t, x, how=how: F(t).interpolate(x, **how), value(*sizes))
+for sizes, how in (
+    ((2, 3, 5), {"size": 3}),
+    ((1, 2, 3), {"size": 20}),
+    ((1, 2, 4, 6), {"scale_factor": 0.5}),
+    ((1, 2, 3, 4, 4), {"size": (2, 5, 2)}),
+):
+    row(
+        f"adaptive_avg_pool{len(sizes) - 2}d",
+        lambda t, x, how=how: F(t).interpolate(x, mode="area", **how),
+        value(*sizes),
+    )
+for sizes, how in (
+    ((2, 3, 5), {"size": 8, "mode": "linear"}),
+    ((2, 2, 4, 5), {"size": (7, 1), "mode": "bilinear"}),
+    ((1, 2, 4, 5), {"size": (3, 8), "mode": "bicubic"}),
+    ((1, 2, 3, 2, 4), {"size": (4, 2, 1), "mode": "trilinear"}),
+):
+    row(
+        "interpolate_aligned",
+        lambda t, x, how=how: F(t).interpolate(x, align_corners=True, **how),
+        value(*sizes),
+    )
+for sizes, size, mode in (
+    ((1, 2, 9, 7), (3, 4), "bilinear"),
+    ((1, 2, 9, 3), (4, 7), "bicubic"),
+    ((1, 2, 11, 8), (3, 5), "lanczos"),
+):
+    row(
+        "interpolate_aligned",
+        lambda t, x, s=size, m=mode: resized_wide(t, x, size=s, mode=m, antialias=True),
+        value(*sizes),
+    )
+
