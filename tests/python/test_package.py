@@ -68,7 +68,7 @@ def test_import_brings_in_little():
     code = "import dumbtorch, sys; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in run.stdout.split()}
-    assert not loaded & {"numpy", "torch", "PIL", "asyncio", "unittest"}
+    assert not loaded & {"numpy", "torch", "PIL", "asyncio", "unittest", "multiprocessing"}
 
 
 def test_live_handles():

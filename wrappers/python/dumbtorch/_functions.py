@@ -6,6 +6,7 @@ import math
 from builtins import range as _range
 
 from . import _ops, cpu, cuda
+from ._out import into
 from ._types import device as Device
 from ._types import float64
 
@@ -35,8 +36,10 @@ def unsafe_chunk(input, chunks, dim=0):
     return input.chunk(chunks, dim)
 
 
-def range(start=0, end=None, step=1, *, dtype=None, device=None, requires_grad=False):
+def range(start=0, end=None, step=1, *, out=None, dtype=None, device=None, requires_grad=False):
     """arange with the end in it, of floats unless another dtype is named."""
+    if out is not None:
+        return into(out, range, start, end, step, dtype=dtype, device=device)
     if end is None:
         raise TypeError("range() missing the argument 'end'")
     if step == 0:

@@ -12,6 +12,7 @@ from .dataset import (
     TensorDataset,
     random_split,
 )
+from .info import get_worker_info
 from .loader import DataLoader
 from .sampler import (
     BatchSampler,
@@ -22,7 +23,6 @@ from .sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from .worker import get_worker_info
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",

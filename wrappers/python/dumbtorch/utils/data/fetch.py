@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from typing import NamedTuple
 
 from .dataset import IterableDataset
+
+
+class Plan(NamedTuple):
+    """What a worker is to do with each job."""
+
+    dataset: object
+    whole: bool
+    collate: object
+    drop_last: bool
+    init: object
+
+    def fetcher(self):
+        return fetcher(self.dataset, self.whole, self.collate, self.drop_last)
 
 
 def fetcher(dataset, whole: bool, collate, drop_last: bool):

@@ -13,8 +13,8 @@ from ... import _ops
 from ...random import default_generator
 from .collate import default_collate, default_convert, pin_memory
 from .dataset import IterableDataset, TensorDataset
+from .fetch import Plan
 from .sampler import BatchSampler, RandomSampler, SequentialSampler
-from .worker import Plan
 
 
 def _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, context) -> None:

@@ -11,45 +11,14 @@ from typing import NamedTuple
 
 from ... import _ops
 from ...random import manual_seed
-from .fetch import fetcher
+from .fetch import Plan
+from .info import WorkerInfo, set_worker_info
 from .messages import receive, send
 
 _LOOK_AROUND = 5.0  # seconds between looks at whether the parent still lives
 
 # The parent's ends of connections: a fork has copies of them, which would keep them open.
 parents_ends: weakref.WeakSet = weakref.WeakSet()
-
-
-class WorkerInfo(NamedTuple):
-    """What a worker knows about itself."""
-
-    id: int
-    num_workers: int
-    seed: int
-    dataset: object
-    rng: object = None
-    worker_method: str = "multiprocessing"
-
-
-_info: WorkerInfo | None = None
-
-
-def get_worker_info() -> WorkerInfo | None:
-    """Which worker of a DataLoader calls; None outside of one."""
-    return _info
-
-
-class Plan(NamedTuple):
-    """What a worker is to do with each job."""
-
-    dataset: object
-    whole: bool
-    collate: object
-    drop_last: bool
-    init: object
-
-    def fetcher(self):
-        return fetcher(self.dataset, self.whole, self.collate, self.drop_last)
 
 
 class End(NamedTuple):
@@ -128,9 +97,8 @@ def run(connection, plan: Plan, number: int, count: int, seed: int, parent: int)
 
 
 def _prepare(plan: Plan, number: int, count: int, seed: int) -> None:
-    global _info
     seed = (seed + number) % 2**63
-    _info = WorkerInfo(number, count, seed, plan.dataset)
+    set_worker_info(WorkerInfo(number, count, seed, plan.dataset))
     _ops.set_num_threads(1)
     random.seed(seed)
     manual_seed(seed)

@@ -7,8 +7,9 @@ import os
 import weakref
 from multiprocessing import connection
 
+from .fetch import Plan
 from .messages import receive, send
-from .worker import End, Failure, Plan, parents_ends, run
+from .worker import End, Failure, parents_ends, run
 
 _PATIENCE = 5.0  # seconds for a worker to end by itself
 
